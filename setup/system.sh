@@ -32,17 +32,9 @@ packages_wanted() {
     [ "$1" = check ] || return 0
     {
         has ld.mold || echo mold
-        _bolt_packages
         _browser_packages
         _server_packages
     } | _on_one_line
-}
-
-# hone wants version 19 or newer, which Ubuntu does not have. Debian's are named by version.
-_bolt_packages() {
-    has llvm-bolt || has llvm-bolt-22 || has llvm-bolt-19 || case $(_distribution) in
-    debian12 | debian13) echo bolt-22 ;;
-    esac
 }
 
 # What looks at the reports' pages. Ubuntu's is no package but a snap, which is not for us to add.

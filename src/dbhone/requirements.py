@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from dbhone import process
+from dbhone import process, sandbox
 from dbhone.errors import ToolError
 from dbhone.units import count_of
 from dbhone.versions import ALWAYS, VersionRange
@@ -61,6 +61,10 @@ class Requirement:
             case RequirementKind.FILE:
                 there = any(Path("/").glob(self.name))
         return there or distribution() in self.absent_on
+
+
+SANDBOX = Requirement(name=sandbox.PROGRAM, package=sandbox.PACKAGE)
+"""What encloses strangers' programs and tests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -212,12 +212,35 @@ def test_a_function_that_stops_bolt_is_known_by_its_message() -> None:
     assert bolts.skipping(()) == ()
 
 
-def test_a_missing_bolt_is_told_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_bolt_is_told_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bolts, "find_bolt", lambda: None)
     with pytest.raises(ToolError, match="needs BOLT, which is not installed") as caught:
         parse_variant("bolt").check(find_compiler("gcc"))
     assert caught.value.hint is not None
-    assert "apt-get install bolt-22" in caught.value.hint
+    assert "hone setup bolt" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("known", "package"),
+    [
+        ("bolt-15\nbolt-9\nbolt-19\nbolt-19-dbg\nbolt-22\nbolt-lmm\n", "bolt-22"),
+        ("bolt-15\nbolt-16\n", f"bolt-{bolts.OLDEST}"),
+        (None, f"bolt-{bolts.OLDEST}"),
+    ],
+)
+def test_a_machine_without_bolt_requires_the_newest_that_is_known(
+    known: str | None, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bolts, "find_bolt", lambda: None)
+    monkeypatch.setattr("dbhone.process.output_of", lambda _argv: known)
+    (needed,) = bolts.requirements()
+    assert needed.package == package
+
+
+def test_a_machine_with_a_bolt_that_works_requires_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bolts, "find_bolt", lambda: Path("/opt/llvm-bolt"))
+    monkeypatch.setattr("dbhone.process.output_of", lambda _argv: "LLVM version 19.1.7")
+    assert bolts.requirements() == ()
 
 
 def test_an_old_bolt_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

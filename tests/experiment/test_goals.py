@@ -21,6 +21,7 @@ from dbhone.experiment.goals import (
     together,
 )
 from dbhone.experiment.load import load_shipped
+from dbhone.sandbox import TRUST_VARIABLE
 from dbhone.verification.outcome import Grade
 
 
@@ -94,7 +95,9 @@ def test_there_is_a_goal_for_each_dbms() -> None:
 @pytest.mark.usefixtures("bare")
 def test_a_goal_says_what_it_needs() -> None:
     sqlite, postgresql = goals(("sqlite", "postgresql"))
-    assert sqlite.describe() == "needs 7 packages (gcc libc6-dev make tcl apt dpkg-dev tcl-dev)"
+    assert sqlite.describe() == (
+        "needs 8 packages (gcc libc6-dev make tcl apt dpkg-dev bubblewrap tcl-dev)"
+    )
     assert not sqlite.ready
     assert together((sqlite.missing, postgresql.missing)).packages.count("gcc") == 1
 
@@ -121,12 +124,24 @@ def test_a_goal_is_ready_if_only_some_versions_or_verifying_need_more(
     assert set(goal.missing.packages) == lacking
 
 
+def test_an_embedded_dbms_is_built_without_a_sandbox_and_verified_in_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(installed.Requirement, "is_met", lambda need: need.package != "bubblewrap")
+    (goal,) = goals(("sqlite",))
+    assert goal.describe() == "ready; verifying needs 1 package (bubblewrap)"
+
+
 @pytest.mark.usefixtures("bare")
-def test_an_experiment_with_a_grade_needs_what_its_checks_need() -> None:
+def test_an_experiment_with_a_grade_needs_what_its_checks_need(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv(TRUST_VARIABLE, raising=False)
     experiment = load_shipped("postgresql-builds")
     graded = replace(experiment, verification=Grade.SMOKE)
     more = set(missing_for(graded, Known("15.18")).packages)
     assert more - set(missing_for(experiment, Known("15.18")).packages) == {
+        "bubblewrap",
         "diffutils",
         "sqlsmith",
     }

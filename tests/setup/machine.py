@@ -23,7 +23,7 @@ _ESSENTIAL = (
 )
 
 # What the checks want, which only has to be there.
-_PRETENDED = ("git", "chromium", "ld.mold", "llvm-bolt", "mariadb-dump", "mariadbd")
+_PRETENDED = ("git", "chromium", "ld.mold", "mariadb-dump", "mariadbd")
 
 # Makes what uv would make, and tells of it.
 _FAKE_UV = """\

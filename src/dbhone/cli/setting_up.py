@@ -7,6 +7,7 @@ import sys
 import click
 
 from dbhone.cli.context import Context
+from dbhone.cli.lines import labelled
 from dbhone.errors import ToolError, UsageError
 from dbhone.home import Home
 from dbhone.requirements import Missing, install, installable
@@ -25,6 +26,22 @@ def ensure_installed(context: Context, lacking: Missing, what: str, home: Home) 
             f"{what} needs {lacking.describe()}", hint=f"install all of it: {lacking.line()}"
         )
     install_with_message(context, lacking, home)
+
+
+def offer_installing(
+    context: Context, lacking: Missing, what: str, home: Home, *, ask: bool
+) -> None:
+    """Install what only ``what`` needs, if the user agrees; say how where he is not asked.
+
+    Raises ToolError if it cannot be installed.
+    """
+    if not lacking:
+        return
+    if not (ask and _can_ask(context) and installable()):
+        text = f"{what} needs {lacking.describe()}: {lacking.line()}"
+        context.err.print(labelled("note", text), soft_wrap=True)
+    elif _agrees(context, lacking, what):
+        install_with_message(context, lacking, home)
 
 
 def install_with_message(context: Context, lacking: Missing, home: Home) -> None:

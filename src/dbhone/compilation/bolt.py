@@ -16,11 +16,13 @@ from dbhone import process
 from dbhone.cgroup import usable_memory
 from dbhone.compilation.toolchain import find_bolt
 from dbhone.errors import MachineError, ToolError
+from dbhone.requirements import Requirement, RequirementKind
 from dbhone.units import size
 
 OLDEST = 19
 """The oldest version that was seen to work."""
-PACKAGE = "bolt-22"
+_PACKAGE = re.compile(r"^bolt-(\d{1,4})$", re.MULTILINE)
+_REMEDY = "'hone setup bolt' installs it"
 _VERSION = re.compile(r"LLVM version (\d{1,18})(\.[\d.]+)")
 _MEMORY_PER_BYTE = 300
 """Bytes of memory for each byte of code: instrumenting PostgreSQL 15 (5.0 MB) took 1.37 GB."""
@@ -58,7 +60,7 @@ def find_usable_bolt() -> BoltTool:
     if path is None:
         raise ToolError(
             "post-link optimisation needs BOLT, which is not installed",
-            hint=f"install it: apt-get install {PACKAGE}, or the newest bolt-NN that there is",
+            hint=_REMEDY,
         )
     match = _VERSION.search(process.output_of((str(path), "--version")) or "")
     if match is None:
@@ -68,9 +70,26 @@ def find_usable_bolt() -> BoltTool:
     if int(match[1]) < OLDEST:
         raise ToolError(
             f"BOLT {match[1]} is too old: hone needs {OLDEST} or newer",
-            hint=f"install one: apt-get install {PACKAGE}, or the newest bolt-NN that there is",
+            hint=_REMEDY,
         )
     return BoltTool(path=path, version=match[1] + match[2])
+
+
+def requirements() -> tuple[Requirement, ...]:
+    """Return what must be installed to use BOLT: nothing, or the newest package that is known."""
+    try:
+        find_usable_bolt()
+    except ToolError:
+        known = process.output_of(("apt-cache", "pkgnames", "bolt-")) or ""
+        newest = max((OLDEST, *map(int, _PACKAGE.findall(known))))
+        return (
+            Requirement(
+                name=f"usr/lib/llvm-{newest}/bin/llvm-bolt",
+                package=f"bolt-{newest}",
+                kind=RequirementKind.FILE,
+            ),
+        )
+    return ()
 
 
 def check_memory(text_bytes: int) -> None:

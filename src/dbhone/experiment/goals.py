@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dbhone import registry
+from dbhone.compilation import bolt
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.toolchain import requirements_of as compiler_requirements
 from dbhone.dbms.base import DRAWER, Dbms, load_dbms, system_names
@@ -20,8 +21,7 @@ from dbhone.errors import UnknownName
 from dbhone.experiment.builds import recognise
 from dbhone.experiment.model import Experiment
 from dbhone.process import can_enclose
-from dbhone.requirements import Missing, Requirement, RequirementKind, missing
-from dbhone.sandbox import PACKAGE, PROGRAM
+from dbhone.requirements import SANDBOX, Missing, Requirement, RequirementKind, missing
 from dbhone.source.kinds.base import SourceKind, folder_of, kind_of, parse_reference, source_kinds
 from dbhone.verification.checks.base import checks_for
 from dbhone.verification.verify import requirements_of_checks
@@ -29,8 +29,9 @@ from dbhone.versions import ALWAYS
 from dbhone.workload import suite as suites
 from dbhone.workload.drivers.base import ServerDriver, load_driver
 
-_SANDBOX = Requirement(name=PROGRAM, package=PACKAGE)
-_GCC, _CLANG = "gcc", "clang"
+CLANG, BOLT = "clang", "bolt"
+"""The goals by which more variants can be built."""
+_GCC = "gcc"
 
 
 class SourceEstimator(Protocol):
@@ -165,7 +166,7 @@ def _goal_makers() -> dict[str, Callable[[], Goal]]:
     makers: dict[str, Callable[[], Goal]] = {
         name: partial(_goal_of_dbms, dbms) for name, dbms in systems.items()
     }
-    makers[_CLANG] = _goal_of_clang
+    makers |= {CLANG: _goal_of_clang, BOLT: _goal_of_bolt}
     for name, kind in source_kinds().items():
         if kind.requirements:
             makers[name] = partial(_goal_of_kind, name, kind)
@@ -181,15 +182,19 @@ def _goal_of_dbms(dbms: Dbms) -> Goal:
         *dbms.requirements,
         *(() if kind.ready_made else kind.requirements),
         *_driver_requirements(dbms.usual_suite),
-        *((_SANDBOX,) if servers else ()),
+        *((SANDBOX,) if servers else ()),
     )
     checks = (need for check in checks_for(dbms.name) for need in check.requirements)
-    return _goal(dbms.name, f"build and measure {dbms.title}", needs, checks)
+    return _goal(dbms.name, f"build and measure {dbms.title}", needs, (SANDBOX, *checks))
 
 
 def _goal_of_clang() -> Goal:
-    needs = compiler_requirements(_CLANG, cxx=True)
-    return _goal(_CLANG, "build with clang, too", needs)
+    needs = compiler_requirements(CLANG, cxx=True)
+    return _goal(CLANG, "build with clang, too", needs)
+
+
+def _goal_of_bolt() -> Goal:
+    return _goal(BOLT, "rearrange linked code with BOLT, too", bolt.requirements())
 
 
 def _goal_of_kind(name: str, kind: SourceKind) -> Goal:
@@ -222,7 +227,7 @@ def _requirements_of(inputs: BuildInputs, *, is_kept: bool) -> Iterator[Requirem
     if not is_kept:
         yield from kind.requirements
     if not (kind.trusted or can_enclose()):
-        yield _SANDBOX
+        yield SANDBOX
     if inputs.variant.ready_made:
         return
     dbms = load_dbms(inputs.dbms)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +19,7 @@ from dbhone.errors import HoneError, MachineError, SourceError, disk_full
 from dbhone.files import digest_of, digest_of_tree, freeze, open_to_all, publish, write_whole
 from dbhone.home import Home, Session
 from dbhone.process import why_not_enclosed
-from dbhone.sandbox import TRUST_VARIABLE
+from dbhone.sandbox import is_waived
 from dbhone.source.archive import links_out
 from dbhone.source.fetch import FetchJob, Notify, SourceReference, require
 from dbhone.source.kinds.base import SourceKind, kind_of, parse_reference
@@ -77,7 +76,7 @@ def check_trust(reference: SourceReference) -> None:
 
     They may if they come by a trusted kind, or if the user has said --trust.
     """
-    if kind_of(reference.kind).trusted or os.environ.get(TRUST_VARIABLE) == "1":
+    if kind_of(reference.kind).trusted or is_waived():
         return
     reason = why_not_enclosed()
     if reason is not None:

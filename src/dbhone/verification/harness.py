@@ -7,7 +7,6 @@ programs as builds, packages as source trees.
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +29,7 @@ from dbhone.instance.programs import installation_of, prepared_environment
 from dbhone.instance.server import Server
 from dbhone.process import why_not_enclosed
 from dbhone.requirements import missing
-from dbhone.sandbox import TRUST_VARIABLE, Sandbox
+from dbhone.sandbox import Sandbox, is_waived
 from dbhone.source.tree import SourceTree, acquire, kept_tree
 from dbhone.verification.checks.base import Check, RegressionTests, TestPrograms
 
@@ -64,7 +63,7 @@ class TestHarness:
         if lacking:
             raise ToolError(f"missing for {check.title}: {lacking.describe()}", hint=lacking.line())
         reason = why_not_enclosed()
-        if reason is not None and os.environ.get(TRUST_VARIABLE) != "1":
+        if reason is not None and not is_waived():
             raise MachineError(
                 f"{check.title} must run in a sandbox, which this machine cannot make: {reason}",
                 hint="'hone doctor' says what to install",

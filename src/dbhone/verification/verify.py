@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import UsageError
-from dbhone.requirements import Requirement
+from dbhone.requirements import SANDBOX, Requirement
+from dbhone.sandbox import is_waived
 from dbhone.verification.checks.base import (
     Check,
     GeneratedQueries,
@@ -127,7 +128,9 @@ def check_needs(dbms: str, grade: Grade, harness: TestHarness) -> None:
 
 def requirements_of_checks(dbms: str, grade: Grade) -> tuple[Requirement, ...]:
     """Return what a grade's checks of a DBMS require; several may require the same."""
-    return tuple(need for check, _ in lists_of(dbms, grade) for need in check.requirements)
+    lists = lists_of(dbms, grade)
+    enclosing = (SANDBOX,) if lists and not is_waived() else ()
+    return (*enclosing, *(need for check, _ in lists for need in check.requirements))
 
 
 def expected_seconds(dbms: str, grade: Grade, builds: int) -> float:

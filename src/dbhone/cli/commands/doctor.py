@@ -204,7 +204,7 @@ def _compilers(session: Session) -> Iterator[_Finding]:
         what="BOLT",
         good=bolt is not None,
         text=str(bolt) if bolt else "missing: variants with bolt are left out",
-        remedy="" if bolt else "apt-get install bolt-22, or the newest bolt-NN there is",
+        remedy="" if bolt else "hone setup bolt",
     )
 
 

@@ -19,7 +19,7 @@ from dbhone.requirements import installable
     task=Task.START,
     examples=(
         "hone setup postgresql",
-        "hone setup --yes sqlite clang",
+        "hone setup --yes sqlite clang bolt",
     ),
 )
 @click.argument(
@@ -32,7 +32,7 @@ from dbhone.requirements import installable
 @click.option("--yes", "-y", is_flag=True, help="Install without asking.")
 @pass_context
 def command(context: Context, names: tuple[str, ...], yes: bool) -> None:
-    """Install the packages that a GOAL needs: a DBMS such as postgresql, or clang.
+    """Install the packages that a GOAL needs: a DBMS such as postgresql, clang, or bolt.
 
     `hone doctor` lists the goals. Packages are installed as root, or by a sudo that asks for no
     password. Otherwise hone prints the one line that you, or whoever administers the machine, must

@@ -20,10 +20,12 @@ from dbhone.cli.lines import headed, labelled, write_output
 from dbhone.cli.plan_view import print_plan
 from dbhone.cli.progress import shown
 from dbhone.cli.running import Duration, Percent, check, dbms_of_tree, perform, save_reports
+from dbhone.cli.setting_up import offer_installing
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import HoneError, Interrupted
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
+from dbhone.experiment.goals import BOLT, CLANG, goals, together
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.verifying import test_harness
 from dbhone.home import Session
@@ -132,6 +134,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     starts from the beginning.
     """
     chosen = _Options(**options)
+    _offer_tools(context, chosen)
     request, space = make_request(
         source, chosen.search_options, known_versions(context.home), partial(dbms_of_tree, context)
     )
@@ -170,6 +173,16 @@ def command(context: Context, /, source: str, **options: Any) -> int:
             return 1
         page, _ = save_reports(decision.confirmed.run, store, session.home, found)
         return _tell_gain(context, page, sum(ended.run.seconds for ended in finished))
+
+
+def _offer_tools(context: Context, chosen: _Options) -> None:
+    """Offer to install the tools of builds that are often the fastest, unless others are named."""
+    names = (*(() if chosen.compilers else (CLANG,)), *(() if chosen.variants else (BOLT,)))
+    absent = [goal for goal in goals(names) if not goal.ready] if names else []
+    what = f"trying builds by {' and '.join(goal.name for goal in absent)}, often the fastest,"
+    lacking = together(goal.missing for goal in absent)
+    ask = not chosen.plan and chosen.output is None
+    offer_installing(context, lacking, what, context.home, ask=ask)
 
 
 def _check(context: Context, request: Request, session: Session, *, force: bool) -> None:
