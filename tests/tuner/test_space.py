@@ -5,7 +5,8 @@ import pytest
 from dbhone.compilation.bolt import find_usable_bolt
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import HoneError, UsageError
-from dbhone.tuner.space import Candidate, find_space, usual_compilers
+from dbhone.requirements import Requirement
+from dbhone.tuner.space import Candidate, find_space, goals_for_more, usual_compilers
 
 
 def test_the_usual_space_begins_with_what_promises_most() -> None:
@@ -44,6 +45,29 @@ def test_compilers_are_the_newest_of_each_family_by_their_shortest_names() -> No
     found = usual_compilers()
     assert found[0] == "gcc"
     assert len(found) <= 2
+
+
+@pytest.mark.parametrize(
+    ("variants", "compilers", "on_the_machine", "offered"),
+    [
+        ((), (), ("gcc",), ["clang", "bolt"]),
+        ((), (), ("gcc", "clang-19"), ["bolt"]),
+        ((), ("gcc",), ("gcc",), ["bolt"]),
+        (("lto",), (), ("gcc",), ["clang"]),
+        (("lto",), ("gcc",), ("gcc",), []),
+    ],
+)
+def test_clang_and_bolt_are_offered_where_they_are_missing_and_not_unwanted(
+    variants: tuple[str, ...],
+    compilers: tuple[str, ...],
+    on_the_machine: tuple[str, ...],
+    offered: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dbhone.tuner.space.usual_compilers", lambda: on_the_machine)
+    monkeypatch.setattr("dbhone.compilation.bolt.find_bolt", lambda: None)
+    monkeypatch.setattr(Requirement, "is_met", lambda _: False)
+    assert [goal.name for goal in goals_for_more(variants, compilers)] == offered
 
 
 def test_a_candidate_is_called_by_what_sets_it_apart() -> None:

@@ -20,6 +20,7 @@ from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import Dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import HoneError, UsageError
+from dbhone.experiment.goals import BOLT, CLANG, Goal, goals
 from dbhone.instance.applied_levers import canonical
 
 BASE = "rel"
@@ -136,6 +137,17 @@ def usual_compilers() -> tuple[str, ...]:
     """Return the newest gcc and the newest clang of this machine, as far as it has them."""
     newest = (_newest(family) for family in CompilerFamily)
     return tuple(name for name in newest if name is not None)
+
+
+def goals_for_more(variants: tuple[str, ...], compilers: tuple[str, ...]) -> tuple[Goal, ...]:
+    """Return the goals that would make the space wider: clang and BOLT, where they are missing.
+
+    Who names variants or compilers wants no others.
+    """
+    families = {check_name(name) for name in usual_compilers()}
+    has_clang = bool(compilers) or CompilerFamily.CLANG in families
+    names = (*(() if has_clang else (CLANG,)), *(() if variants else (BOLT,)))
+    return tuple(goal for name in names for goal in goals((name,)) if not goal.ready)
 
 
 def _newest(family: CompilerFamily) -> str | None:

@@ -25,7 +25,7 @@ from dbhone.dbms.base import load_dbms
 from dbhone.errors import HoneError, Interrupted
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.goals import BOLT, CLANG, goals, together
+from dbhone.experiment.goals import together
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.verifying import test_harness
 from dbhone.home import Session
@@ -39,7 +39,7 @@ from dbhone.tuner.finished import finished_of, has_ended, runs_named
 from dbhone.tuner.request import Request, SearchOptions, check_room, make_request
 from dbhone.tuner.results import results
 from dbhone.tuner.search import Decision, keep_refusal, run_search
-from dbhone.tuner.space import Space
+from dbhone.tuner.space import Space, goals_for_more
 from dbhone.tuner.stages import Stage, check_budget, confirmation, rung
 from dbhone.units import duration
 from dbhone.verification.outcome import Grade
@@ -177,8 +177,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
 
 def _offer_tools(context: Context, chosen: _Options) -> None:
     """Offer to install the tools of builds that are often the fastest, unless others are named."""
-    names = (*(() if chosen.compilers else (CLANG,)), *(() if chosen.variants else (BOLT,)))
-    absent = [goal for goal in goals(names) if not goal.ready] if names else []
+    absent = goals_for_more(chosen.variants, chosen.compilers)
     what = f"trying builds by {' and '.join(goal.name for goal in absent)}, often the fastest,"
     lacking = together(goal.missing for goal in absent)
     ask = not chosen.plan and chosen.output is None
