@@ -400,6 +400,24 @@ class TestReading:
         with pytest.raises(StoreError, match=f"{damaged} failed .* its file is damaged"):
             Store.open_to_read(damaged)
 
+    def test_on_a_read_only_disk_it_is_opened_to_be_read(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(database, "_is_read_only", lambda _: True)
+        with Store.open(path) as store:
+            assert [each.id for each in store.runs()] == [1]
+            assert [file.name for file in path.parent.iterdir()] == [path.name]
+            with pytest.raises(StoreError, match="may not be written"):
+                store.record(1, invocation(2, "rel"))
+
+    def test_a_read_only_disk_that_keeps_the_last_writes_apart_is_told(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path.with_name(f"{path.name}-wal").write_bytes(b"what was written last")
+        monkeypatch.setattr(database, "_is_read_only", lambda _: True)
+        with pytest.raises(StoreError, match="lacks what is in store.db-wal"):
+            Store.open(path)
+
     @pytest.mark.parametrize("name", ["a b.db", "50%.db", "what?.db", "#1.db"])
     def test_a_file_of_any_name_can_be_read(self, path: Path, name: str) -> None:
         odd = path.with_name(name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.cli.context import Context, find_run, open_store
-from dbhone.compilation.manifest import Build, all_builds
+from dbhone.compilation.manifest import Build, all_builds, read_build
 from dbhone.errors import UsageError, nearest_of_many
 from dbhone.home import Home
 from dbhone.measurement.record import Run, Subject
@@ -44,11 +44,22 @@ def choose(context: Context, selector: str) -> ChosenBuild:
             hint="name a build by its digest to use it anyway: 'hone builds' lists them",
         )
     return ChosenBuild(
-        build=find_build(context.home, page.winner.build_digest),
+        build=_kept_build(context.home, run, page.winner),
         run=run,
         subject=page.winner,
-        base=find_build(context.home, run.base.build_digest),
+        base=_kept_build(context.home, run, run.base),
     )
+
+
+def _kept_build(home: Home, run: Run, subject: Subject) -> Build:
+    """Return the build of a run's subject. Raises UsageError if it was removed since."""
+    build = read_build(home.builds / subject.build_digest)
+    if build is None:
+        raise UsageError(
+            f"the build of {subject.name}, which run {run.id} measured, is no longer kept",
+            hint="run the same experiment again: it makes the builds that are not there",
+        )
+    return build
 
 
 def find_build(home: Home, word: str) -> Build:

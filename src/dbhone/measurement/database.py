@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import shutil
 import sqlite3
 import time
@@ -69,10 +70,13 @@ class Database:
 def open_database(url_or_path: str | Path) -> Database:
     """Open the database, making it or bringing its tables up to date if need be.
 
-    Two processes may do so at once: one of them migrates, the other waits. Raises StoreError
-    if it cannot be opened, is damaged, belongs to another program, or to a newer hone.
+    Two processes may do so at once: one of them migrates, the other waits. On a disk that is
+    mounted read-only it is opened to be read. Raises StoreError if it cannot be opened, is damaged,
+    belongs to another program, or to a newer hone.
     """
     url = _url(url_or_path)
+    if _is_sqlite(url) and url.database and _is_read_only(Path(url.database)):
+        return open_to_read(Path(url.database))
     database = Database(url)
     try:
         with database.reading("opening it") as connection:
@@ -95,7 +99,11 @@ def open_to_read(path: Path) -> Database:
     if not path.is_file():
         raise _nothing(path)
     address = quote(str(path.absolute()))
-    url = sa.URL.create("sqlite", database=f"file:{address}", query={"mode": "ro", "uri": "true"})
+    query = {"mode": "ro", "uri": "true"}
+    if _is_read_only(path):
+        _check_merged(path)
+        query["immutable"] = "1"  # SQLite would want to make the memory that it shares with writers
+    url = sa.URL.create("sqlite", database=f"file:{address}", query=query)
     database = Database(url, writable=False)
     try:
         with database.reading("opening it") as connection:
@@ -113,6 +121,23 @@ def open_to_read(path: Path) -> Database:
         database.close()
         raise
     return database
+
+
+def _is_read_only(path: Path) -> bool:
+    """Return whether a file is there, on a disk that is mounted read-only."""
+    with contextlib.suppress(OSError):
+        return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+    return False
+
+
+def _check_merged(path: Path) -> None:
+    """Raise StoreError if a file on a read-only disk lacks what was written to it last."""
+    log = path.with_name(f"{path.name}-wal")
+    if log.is_file() and log.stat().st_size > 0:
+        raise StoreError(
+            f"the store {path} lacks what is in {log.name}, which a read-only disk keeps apart",
+            hint="copy the home to a disk that can be written, and choose that one with --home",
+        )
 
 
 def _nothing(path: Path) -> StoreError:
