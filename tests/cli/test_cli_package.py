@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from dbhone.measurement.store import Store
 from tests.integration.hone import Hone
 from tests.package.packages import measurement, package, samples
+from tests.report.sample_run import a_run
+from tests.report.sample_run import samples as samples_of_run
+from tests.serve.stored import keep
 
 
 @pytest.fixture
@@ -21,6 +25,17 @@ def test_a_word_that_is_no_build_is_told(hone: Hone) -> None:
         assert "'abcdef012345' is neither a build nor a run" in done.stderr
         assert "'hone builds' lists the builds" in done.stderr
         assert "there are no runs yet" in hone(command, "last", code=2).stderr
+
+
+def test_a_winner_whose_build_was_removed_since_is_told(hone: Hone) -> None:
+    run = a_run()
+    hone.home.mkdir()
+    with Store.open(hone.home / "store.db") as store:
+        keep(store, run, samples_of_run(run))
+    for command in ("verify", "package"):
+        done = hone(command, "last", code=2)
+        assert "which run 1 measured, is no longer kept" in done.stderr
+        assert "run the same experiment again" in done.stderr
 
 
 def test_an_unknown_grade_and_an_unknown_form_are_wrong_use(hone: Hone) -> None:

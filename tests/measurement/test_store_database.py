@@ -415,7 +415,7 @@ class TestReading:
     ) -> None:
         path.with_name(f"{path.name}-wal").write_bytes(b"what was written last")
         monkeypatch.setattr(database, "_is_read_only", lambda _: True)
-        with pytest.raises(StoreError, match="lacks what is in store.db-wal"):
+        with pytest.raises(StoreError, match=r"lacks what is in store\.db-wal"):
             Store.open(path)
 
     @pytest.mark.parametrize("name", ["a b.db", "50%.db", "what?.db", "#1.db"])
