@@ -54,6 +54,21 @@ def test_a_version_of_clang_needs_the_linker_that_reads_its_objects() -> None:
     assert "lld-19" in {need.package for need in requirements_of("clang-19")}
 
 
+def test_clang_needs_the_runtime_of_its_own_version(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def packages_of_runtime() -> list[tuple[str, str]]:
+        needs = requirements_of("clang")
+        return [(need.name, need.package) for need in needs if "rt" in need.package]
+
+    assert packages_of_runtime() == [("clang", "libclang-rt-dev")]
+    pretend(path, "clang", "")
+    monkeypatch.setattr(Path, "resolve", lambda _: Path("/usr/lib/llvm-14/bin/clang"))
+    ((name, package),) = packages_of_runtime()
+    assert "/llvm-14/" in name
+    assert package == "libclang-rt-dev"
+
+
 @pytest.mark.usefixtures("path")
 def test_a_missing_version_of_a_compiler_is_named() -> None:
     with pytest.raises(ToolError) as caught:

@@ -21,6 +21,9 @@ _BINARY_TOOLS = {CompilerFamily.GCC: "gcc", CompilerFamily.CLANG: "llvm"}
 _HEADERS = Requirement(name="stdio.h", package="libc6-dev", kind=RequirementKind.HEADER)
 _RUNTIME = "usr/lib/{}/lib/clang/*/lib/*/libclang_rt.profile*.a"
 """Where Debian keeps the library that clang's instrumented programs are linked with."""
+_WITHOUT_RUNTIME = ("ubuntu22.04",)
+"""Distributions where clang brings that library itself."""
+_LLVM_FOLDER = re.compile(r"/usr/lib/(llvm-\d+)/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,19 +131,32 @@ def requirements_of(name: str, *, cxx: bool = False) -> tuple[Requirement, ...]:
     partner = [Requirement(name=_CXX.sub(_partner, name), package=f"g++{version}")] if cxx else []
     if family is CompilerFamily.GCC:
         return (Requirement(name=name, package=name), _HEADERS, *partner)
-    runtime = Requirement(
-        name=_RUNTIME.format(f"llvm{version}" if version else "llvm-*"),
-        package=f"libclang-rt{version}-dev",
-        kind=RequirementKind.FILE,
-        absent_on=("ubuntu22.04",),
-    )
     return (
         Requirement(name=name, package=name),
         Requirement(name=f"ld.lld{version}", package=f"lld{version}"),
         Requirement(name=f"llvm-profdata{version}", package=f"llvm{version}"),
-        runtime,
+        _runtime(name, version),
         _HEADERS,
         *([Requirement(name=partner[0].name, package=name)] if cxx else []),
+    )
+
+
+def _runtime(name: str, version: str) -> Requirement:
+    """Return what programs are linked with that clang instruments: that of its own version.
+
+    Which one that is nobody knows before ``clang`` is installed; then both are.
+    """
+    package = f"libclang-rt{version}-dev"
+    path = shutil.which(name)
+    if not version and path is None:
+        return Requirement(name=name, package=package, absent_on=_WITHOUT_RUNTIME)
+    folder = _LLVM_FOLDER.match(str(Path(path).resolve())) if path else None
+    own = f"llvm{version}" if version else folder[1] if folder else "llvm-*"
+    return Requirement(
+        name=_RUNTIME.format(own),
+        package=package,
+        kind=RequirementKind.FILE,
+        absent_on=_WITHOUT_RUNTIME,
     )
 
 
