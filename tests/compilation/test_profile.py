@@ -197,6 +197,22 @@ def test_a_profile_of_another_source_is_refused(tmp_path: Path, session: Session
         builder.make(spec, session, ignore)
 
 
+def test_a_program_that_a_build_makes_for_itself_may_have_a_main_of_its_own(
+    tmp_path: Path, session: Session
+) -> None:
+    if not installed("clang"):
+        pytest.skip("clang is not installed")
+    tree = make_tree(tmp_path / "source")
+    kept = train(tree, session, "clang")
+    spec = make_spec(
+        tree, "pgo", compiler="clang", pass_=Pass.USE, profile=kept, dbms=Tiny(make_helper=True)
+    )
+    build = builder.make(spec, session, ignore)
+    assert "(hash mismatch) main" in build.log.read_text()
+    assert build.manifest.profile is not None
+    assert build.manifest.profile.functions_changed == 0
+
+
 def test_a_profile_guided_build_without_a_profile_is_refused(
     tmp_path: Path, session: Session
 ) -> None:

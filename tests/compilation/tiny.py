@@ -26,6 +26,7 @@ WORK = """\
 int unused(int n) { return n * 7; }
 int work(int n) { int s = 0; for (int i = 0; i < n; i++) s += i % 3; return n < 0 ? unused(n) : s; }
 """
+HELPER = "int main(int argc, char **argv) { return argc > 2 ? argv[1][0] : 0; }\n"
 MORE = "template <class T> T more(T n) { return n + n; }\nint use() { return more(2); }\n"
 
 
@@ -45,6 +46,7 @@ class Tiny(Dbms):
     requirements: tuple[Requirement, ...] = ()
     configure: tuple[str, ...] = ()
     generate: bool = False
+    make_helper: bool = False
 
     def version(self, tree: Path) -> str:
         return (tree / "VERSION").read_text().strip()
@@ -64,6 +66,10 @@ class Tiny(Dbms):
         ]
         if self.generate:
             steps.append(_generated(request, flags))
+        if self.make_helper:
+            source = str(request.tree / "helper.c")
+            argv = (compiler, *flags, source, "-o", "helper")
+            steps.append(BuildStep(phase=Phase.COMPILE, argv=argv))
         if self.configure:
             steps.insert(0, BuildStep(phase=Phase.CONFIGURE, argv=self.configure))
         if self.needs_cxx:
@@ -109,7 +115,13 @@ def _folder(request: BuildRequest) -> list[BuildStep]:
 def make_tree(root: Path, *, work: str = WORK) -> SourceTree:
     """Write the source; return it as an acquired tree."""
     root.mkdir()
-    files = {"VERSION": "1.0\n", "main.c": MAIN, "work.c": work, "more.cc": MORE}
+    files = {
+        "VERSION": "1.0\n",
+        "main.c": MAIN,
+        "work.c": work,
+        "helper.c": HELPER,
+        "more.cc": MORE,
+    }
     for name, content in files.items():
         (root / name).write_text(content)
     return SourceTree(

@@ -52,13 +52,16 @@ _NO_SPACE = ("no space left on device", "file too large")
 _LONGEST_LOG = 1 << 28
 """Bytes of a log that are looked at."""
 _MISSING_PROFILE = re.compile(rb"profile count data file not found|no profile data available")
-_FOREIGN_PROFILE = re.compile(
-    rb"\[-W(?:error=)?coverage-mismatch\]|hash mismatch|profile data may be (?:corrupted|out)"
+_WRONG_PROFILE = re.compile(
+    rb"\[-W(?:error=)?coverage-mismatch\]|profile data may be (?:corrupted|out)"
 )
 _CHANGED_FUNCTION = re.compile(
     rb"(?:control flow of|profile data for) function (.{1,2000}?) does not match its profile data"
     rb"|function control flow change detected \(hash mismatch\) (\S{1,2000})"
 )
+_NAMESAKES = 0.01
+"""The share of the functions in clang's profile that may have the name of one that is no part of
+it. Programs that a build makes for its own use have a ``main`` each."""
 
 Notify = Callable[[str], None]
 
@@ -254,7 +257,7 @@ class _Making:
                 hint=MAKE_ROOM,
                 log=kept,
             )
-        if self._is_refused(text.encode()):
+        if self._has_wrong_profile(text.encode()):
             return ProfileError("the profile does not match the source that is built", log=kept)
         what = f"building {self.spec.dbms.title} as {self.spec.inputs.variant.name} failed"
         cause = self.tenant.exceeded() or first_error(text) or f"{step.argv[0]} {finished.ending()}"
@@ -344,7 +347,7 @@ class _Making:
         if profile is None:
             return None
         text = read_untrusted(self.places.log, limit=_LONGEST_LOG)
-        if self._is_refused(text):
+        if self._has_wrong_profile(text):
             raise ProfileError(
                 "the profile does not match the source that is built", log=self._keep_log()
             )
@@ -360,12 +363,20 @@ class _Making:
             **profile.trained().model_dump(),
             units=len(compiled),
             units_without_profile=missing,
-            functions_changed=len(set(_CHANGED_FUNCTION.findall(text))),
+            functions_changed=len(_changed_functions(text)) if self._has_foreign_profile else 0,
         )
 
-    def _is_refused(self, log: bytes) -> bool:
-        """Return whether the compiler refused the profile of this very source."""
-        return self.spec.inputs.profile_source is None and bool(_FOREIGN_PROFILE.search(log))
+    @property
+    def _has_foreign_profile(self) -> bool:
+        return self.spec.inputs.profile_source is not None
+
+    def _has_wrong_profile(self, log: bytes) -> bool:
+        """Return whether the log says that the profile, of this very source, does not fit it."""
+        profile = self.spec.profile
+        if profile is None or self._has_foreign_profile:
+            return False
+        namesakes = max(1.0, _NAMESAKES * profile.facts.functions_executed)
+        return bool(_WRONG_PROFILE.search(log)) or len(_changed_functions(log)) > namesakes
 
     def _collect(self, recipe: Recipe) -> dict[str, KeptFile]:
         files = {}
@@ -380,3 +391,8 @@ class _Making:
                 artifact, self.places.objects, self.spec.tree.path, self.places.result
             )
         return files
+
+
+def _changed_functions(log: bytes) -> set[tuple[bytes, ...]]:
+    """Return the names of the functions that are not as they were when the profile was trained."""
+    return set(_CHANGED_FUNCTION.findall(log))
