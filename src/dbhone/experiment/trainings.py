@@ -45,11 +45,12 @@ class Trainings:
         where = self._where.at("subjects", name)
         if not variant.profile_guided:
             declared = self._declared.subjects[name].model_fields_set
-            for key in (key for key in _KEYS if key in declared):
-                raise ExperimentError(
-                    f"{where}: the variant {variant.name} takes no training",
-                    hint=f"add pgo or bolt to the variant, or leave '{key}' out",
-                )
+            for key in _KEYS:
+                if key in declared:
+                    raise ExperimentError(
+                        f"{where}: the variant {variant.name} takes no training",
+                        hint=f"add pgo or bolt to the variant, or leave '{key}' out",
+                    )
             return None
         suite_name, suite = self._suite(name, section)
         foreign = suite_name != self._declared.workload.suite

@@ -144,9 +144,11 @@ def goals_for_more(variants: tuple[str, ...], compilers: tuple[str, ...]) -> tup
 
     Who names variants or compilers wants no others.
     """
-    families = {check_name(name) for name in usual_compilers()}
-    has_clang = bool(compilers) or CompilerFamily.CLANG in families
-    names = (*(() if has_clang else (CLANG,)), *(() if variants else (BOLT,)))
+    names = []
+    if not compilers and CompilerFamily.CLANG not in map(check_name, usual_compilers()):
+        names.append(CLANG)
+    if not variants:
+        names.append(BOLT)
     return tuple(goal for name in names for goal in goals((name,)) if not goal.ready)
 
 
