@@ -44,25 +44,35 @@ def instrumented(tree: SourceTree, session: Session, compiler: str) -> Build:
     return builder.make(spec, session, ignore)
 
 
-def training(build: Build, counters: Path, compiler: str, *, began: float) -> FinishedTraining:
+def training(
+    build: Build, counters: Path, compiler: str, *, began: float, workload: object = ("main",)
+) -> FinishedTraining:
     return FinishedTraining(
         build=build,
         compiler=find_compiler(compiler),
         counters=counters_of(find_compiler(compiler), counters),
-        key=profile.training_key(build, ["main"]),
+        key=profile.training_key(build, workload),
         began=began,
         trained_on=("main",),
         seconds=1.5,
     )
 
 
-def train(tree: SourceTree, session: Session, compiler: str, build: Build | None = None) -> Profile:
+def train(
+    tree: SourceTree,
+    session: Session,
+    compiler: str,
+    build: Build | None = None,
+    *,
+    workload: object = ("main",),
+) -> Profile:
     build = build or instrumented(tree, session, compiler)
     counters = session.workdir("counters")
     env = os.environ | counters_of(find_compiler(compiler), counters).environment
     began = time.time()
     subprocess.run([build.path("program")], env=env, check=True, capture_output=True)
-    return profile.collect(training(build, counters, compiler, began=began), session)
+    finished = training(build, counters, compiler, began=began, workload=workload)
+    return profile.collect(finished, session)
 
 
 def test_a_trained_build_uses_its_profile(tmp_path: Path, session: Session, compiler: str) -> None:
@@ -159,10 +169,10 @@ def test_a_training_is_found_again(tmp_path: Path, session: Session, compiler: s
     tree = make_tree(tmp_path / "source")
     kept = train(tree, session, compiler)
     build = instrumented(tree, session, compiler)
-    found = profile.find(session, profile.training_key(build, ["main"]))
+    found = profile.find_profile(session.home, profile.training_key(build, ["main"]))
     assert found is not None
     assert found.digest == kept.digest
-    assert profile.find(session, profile.training_key(build, ["cte"])) is None
+    assert profile.find_profile(session.home, profile.training_key(build, ["cte"])) is None
 
 
 def test_no_counters_are_an_error(tmp_path: Path, session: Session, compiler: str) -> None:

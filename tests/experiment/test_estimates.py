@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,10 @@ from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import Edit
 from dbhone.experiment import estimates
-from dbhone.experiment.model import Training
+from dbhone.experiment.model import SubjectDeclaration, Training
+from dbhone.experiment.target import training_workload
 from dbhone.home import Session
+from dbhone.measurement.record import Role
 from dbhone.source.derive import apply_edits
 from dbhone.source.tree import SourceTree
 from dbhone.workload.task import Scale
@@ -25,6 +28,11 @@ from tests.compilation.test_profile import train
 from tests.compilation.tiny import Tiny, make_spec, make_tree
 
 INPUTS = BuildInputs(dbms="tiny", source="git:tiny@1", variant=parse_variant("pgo"))
+TRAINING = Training(suite="speedtest1", scale=Scale(size="smoke"), sets=("main",), size="smoke")
+
+
+def subject(inputs: BuildInputs = INPUTS, training: Training = TRAINING) -> SubjectDeclaration:
+    return SubjectDeclaration(name="guided", role=Role.CANDIDATE, inputs=inputs, training=training)
 
 
 def replaced(inputs: BuildInputs, **changes: object) -> BuildInputs:
@@ -52,57 +60,48 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("instrumented")
-def test_a_build_by_a_recipe_that_has_changed_is_not_taken_for_done(
+def test_a_build_by_a_recipe_that_has_changed_is_not_kept(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    estimator = estimates.BuildEstimator(session.home)
+    assert estimator.kept(subject()) == 1
     monkeypatch.setattr(BuildSpec, "digest", lambda _: "another")
-    cost = estimates.BuildEstimator(session.home).cost(INPUTS, Pass.INSTRUMENT)
-    assert not cost.done
-    assert not cost.guessed
+    assert estimator.kept(subject()) == 0
+    assert not estimator.cost(INPUTS, Pass.INSTRUMENT).guessed
 
 
 @pytest.mark.usefixtures("instrumented")
-def test_a_build_that_is_there_takes_no_time(session: Session) -> None:
-    cost = estimates.BuildEstimator(session.home).cost(INPUTS, Pass.INSTRUMENT)
-    assert (cost.done, cost.seconds) == (True, 0.0)
-
-
-@pytest.mark.usefixtures("instrumented")
-def test_an_instrumented_build_that_two_variants_share_takes_no_time_for_the_other(
+def test_an_instrumented_build_that_two_variants_share_is_kept_for_the_other(
     session: Session,
 ) -> None:
     other = replaced(INPUTS, variant=parse_variant("lto+pgo"))
-    assert estimates.BuildEstimator(session.home).cost(other, Pass.INSTRUMENT).done
+    assert estimates.BuildEstimator(session.home).kept(subject(other)) == 1
 
 
-@pytest.mark.parametrize(
-    ("suite", "sets", "foreign", "done"),
-    [
-        ("speedtest1", ("main",), False, True),
-        ("speedtest1", ("main",), True, True),
-        ("speedtest1", ("main", "cte"), False, False),
-        ("speedtest1", ("cte",), False, False),
-    ],
-)
-def test_a_build_with_the_profile_of_another_training_is_not_taken_for_done(
-    tree: SourceTree,
-    session: Session,
-    suite: str,
-    sets: tuple[str, ...],
-    *,
-    foreign: bool,
-    done: bool,
+def test_a_profile_is_kept_for_the_training_that_made_it(
+    tree: SourceTree, session: Session
 ) -> None:
-    profile = train(tree, session, "gcc")
+    estimator = estimates.BuildEstimator(session.home)
+    profile = train(tree, session, "gcc", workload=training_workload(TRAINING))
+    assert estimator.kept(subject()) == 2
     builder.make(make_spec(tree, "pgo", pass_=Pass.USE, profile=profile), session, lambda _: None)
-    training = Training(
-        suite=suite, scale=Scale(size="smoke"), sets=sets, size="smoke", foreign=foreign
-    )
-    cost = estimates.BuildEstimator(session.home).cost(INPUTS, Pass.USE, training)
-    assert cost.done is done
+    assert estimator.kept(subject()) == 3
+    longer = dataclasses.replace(TRAINING, sets=("main", "cte"))
+    assert estimator.kept(subject(training=longer)) == 1
+    elsewhere = dataclasses.replace(TRAINING, foreign=True)
+    assert estimator.kept(subject(training=elsewhere)) == 3
 
 
-def test_a_build_of_a_tree_that_is_changed_first_takes_no_time_either(
+def test_a_profile_that_is_gone_is_made_again_and_so_is_what_took_it(
+    tree: SourceTree, session: Session
+) -> None:
+    profile = train(tree, session, "gcc", workload=training_workload(TRAINING))
+    builder.make(make_spec(tree, "pgo", pass_=Pass.USE, profile=profile), session, lambda _: None)
+    (profile.folder / "profile.json").unlink()
+    assert estimates.BuildEstimator(session.home).kept(subject()) == 1
+
+
+def test_a_build_of_a_tree_that_is_changed_first_is_kept_too(
     tree: SourceTree, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edit = Edit(
@@ -115,11 +114,11 @@ def test_a_build_of_a_tree_that_is_changed_first_takes_no_time_either(
 
     monkeypatch.setattr(estimates, "load_dbms", lambda _: Edited())
     estimator = estimates.BuildEstimator(session.home)
-    assert not estimator.cost(INPUTS, Pass.INSTRUMENT).done
+    assert estimator.kept(subject()) == 0
     changed = apply_edits(tree, (edit,), session, lambda _: None)
     spec = make_spec(changed, "pgo", pass_=Pass.INSTRUMENT, dbms=Edited())
     builder.make(spec, session, lambda _: None)
-    assert estimator.cost(INPUTS, Pass.INSTRUMENT).done
+    assert estimator.kept(subject()) == 1
 
 
 @pytest.mark.usefixtures("instrumented")
@@ -128,8 +127,9 @@ def test_an_instrumented_build_of_another_place_is_expected_to_be_made_again(
 ) -> None:
     enclosed = process.can_enclose()
     monkeypatch.setattr(process, "can_enclose", lambda: not enclosed)
-    cost = estimates.BuildEstimator(session.home).cost(INPUTS, Pass.INSTRUMENT)
-    assert not cost.done
+    estimator = estimates.BuildEstimator(session.home)
+    cost = estimator.cost(INPUTS, Pass.INSTRUMENT)
+    assert estimator.kept(subject()) == 0
     assert not cost.guessed
     assert cost.seconds > 0
 

@@ -15,9 +15,8 @@ from dbhone.errors import HoneError, ToolError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Stage
 from dbhone.experiment.load import load_shipped, parse, shipped_names
-from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
+from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.plan import (
-    DONE,
     CheckSubjects,
     Compile,
     Cost,
@@ -34,12 +33,20 @@ from tests.experiment.test_load import GOOD
 
 
 class Known:
-    """An estimator that was told all it knows: seconds of builds by variant, 10 for others."""
+    """An estimator that was told all it knows.
+
+    By variant: the seconds of a build, 10 for others, and how many of its steps are ``kept``.
+    """
 
     def __init__(
-        self, seconds: Mapping[str, float] | None = None, absent: frozenset[str] = frozenset()
+        self,
+        seconds: Mapping[str, float] | None = None,
+        *,
+        kept: Mapping[str, int] | None = None,
+        absent: frozenset[str] = frozenset(),
     ) -> None:
         self._seconds = seconds or {}
+        self._kept = kept or {}
         self._absent = absent
 
     def is_kept(self, reference: str) -> bool:
@@ -49,10 +56,11 @@ class Known:
         chosen = inputs.model_dump_json(exclude={"variant"})
         return f"{chosen} {pass_} {'' if pass_ is Pass.INSTRUMENT else inputs.variant.name}"
 
-    def cost(self, inputs: BuildInputs, pass_: Pass, training: Training | None = None) -> Cost:
-        del training
-        seconds = self._seconds.get(inputs.variant.name, 10.0)
-        return DONE if seconds == 0 else Cost(seconds=seconds)
+    def kept(self, subject: SubjectDeclaration) -> int:
+        return self._kept.get(subject.inputs.variant.name, 0)
+
+    def cost(self, inputs: BuildInputs, pass_: Pass) -> Cost:
+        return Cost(seconds=self._seconds.get(inputs.variant.name, 10.0))
 
     def absence(self, experiment: Experiment, subject: SubjectDeclaration) -> HoneError | None:
         return ToolError("it is not there") if subject.name in self._absent else None
@@ -65,7 +73,7 @@ def planned(
 
 
 def test_a_plan_names_every_step() -> None:
-    plan = planned(GOOD, Known({"rel": 0.0}))
+    plan = planned(GOOD, Known(kept={"rel": 1}))
     assert [(step.stage, step.cost.done) for step in plan.steps] == [
         (Stage.CHECK, False),
         (Stage.SOURCE, True),
@@ -271,7 +279,7 @@ def short_of(budget: float, **design: int) -> str | None:
     assert plan.measure.block_seconds is not None
     limited = replace(shipped.design, budget_seconds=budget * plan.measure.block_seconds, **design)
     experiment = replace(shipped, design=limited)
-    short = shortage(make_plan(experiment, Known({"rel": 0.0})), experiment)
+    short = shortage(make_plan(experiment, Known(kept={"rel": 1})), experiment)
     return None if short is None else f"{short.reason}: {short.remedy}"
 
 

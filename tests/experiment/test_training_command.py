@@ -12,9 +12,8 @@ from dbhone.errors import DriverError, UsageError
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Training, TrainingCommand
 from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload
-from dbhone.experiment.target import training_scripts
+from dbhone.experiment.target import training_workload
 from dbhone.experiment.targets import target_class
-from dbhone.files import digest_of_file
 from dbhone.home import Home, Session, open_session
 from dbhone.instance.server import Server
 from dbhone.workload import suite as suites
@@ -72,9 +71,9 @@ def test_a_changed_script_changes_what_is_trained(tmp_path: Path) -> None:
     script = tmp_path / "train.sh"
     script.write_text("true")
     training = training_of(EXPERIMENT, tmp_path)
-    before = [digest_of_file(path) for path in training_scripts(training)]
+    before = training_workload(training)
     script.write_text("false")
-    assert [digest_of_file(path) for path in training_scripts(training)] != before
+    assert training_workload(training) != before
 
 
 def test_an_embedded_dbms_has_no_server_for_a_command() -> None:

@@ -73,13 +73,13 @@ def training_key(build: Build, workload: object) -> str:
     return digest_of(inputs)
 
 
-def find(session: Session, key: str) -> Profile | None:
+def find_profile(home: Home, key: str) -> Profile | None:
     """Return the profile of an earlier training with the same key, None if there is none."""
     try:
-        digest = (session.home.profiles / f"{key}.training").read_text(encoding="ascii").strip()
+        digest = (home.profiles / f"{key}.training").read_text(encoding="ascii").strip()
     except OSError:
         return None
-    return find_kept(session.home, digest)
+    return find_kept(home, digest)
 
 
 def find_kept(home: Home, digest: str) -> Profile | None:

@@ -34,9 +34,8 @@ from dbhone.experiment.events import (
 )
 from dbhone.experiment.model import Training
 from dbhone.experiment.plan import Compile, Fetch, PlanStep, PostLink, TakeReadyMade, Train
-from dbhone.experiment.target import BuildResult, TrainingJob, training_scripts, training_tasks
+from dbhone.experiment.target import BuildResult, TrainingJob, training_workload
 from dbhone.experiment.targets import target_class
-from dbhone.files import digest_of_file
 from dbhone.home import Session
 from dbhone.host_lock import hold_host_lock
 from dbhone.instance import ready_made
@@ -46,7 +45,6 @@ from dbhone.source.ready_made import find_server
 from dbhone.source.tree import SourceTree, acquire, recall
 from dbhone.workload import suite as suites
 from dbhone.workload.drivers.base import load_driver
-from dbhone.workload.task import plain
 
 T = TypeVar("T")
 
@@ -251,15 +249,8 @@ class BuildService:
     def _train(self, step: Train) -> bool:
         build, tree = self.build(step.needs[0]).build, self.build(step.needs[0]).tree
         check_trainable(step.training, tree.path)
-        training = step.training
-        workload = {
-            "tasks": [plain(task) for task in training_tasks(training)],
-            "settings": plain(training.settings),
-            "command": training.command.argv if training.command else (),
-            "scripts": [digest_of_file(path) for path in training_scripts(training)],
-        }
-        key = profile.training_key(build, workload)
-        known = profile.find(self.session, key)
+        key = profile.training_key(build, training_workload(step.training))
+        known = profile.find_profile(self.session.home, key)
         if known is None:
             new_profile = self.exclusively(lambda: self._make_profile(step, build, key))
         self._results[step.makes] = known or new_profile

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 
 from dbhone.compilation import builder
+from dbhone.compilation.bolt import find_usable_bolt
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build, Manifest, all_builds
+from dbhone.compilation.post_link import PostLinkSpec
+from dbhone.compilation.profile import Profile, find_profile, training_key
 from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.toolchain import Compiler, find_compiler, installed
 from dbhone.compilation.transforms.base import Pass
@@ -19,7 +22,8 @@ from dbhone.dbms.base import load_dbms
 from dbhone.errors import HoneError, SourceError, ToolError
 from dbhone.experiment.levers import lacking
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
-from dbhone.experiment.plan import DONE, Cost
+from dbhone.experiment.plan import Cost
+from dbhone.experiment.target import training_workload
 from dbhone.home import Home
 from dbhone.instance import ready_made
 from dbhone.source.derive import find_edited, find_unpacked
@@ -76,16 +80,24 @@ class BuildEstimator:
         flags = inputs.variant.flags(compiler, pass_) if compiler else inputs.variant.name
         return f"build {inputs.model_dump_json(exclude={'variant'})} {flags}"
 
-    def cost(self, inputs: BuildInputs, pass_: Pass, training: Training | None = None) -> Cost:
-        """Return what one pass of a build costs, which takes a profile of this training if any."""
+    def kept(self, subject: SubjectDeclaration) -> int:
+        """Return how many of the first steps of a subject's build have their results here.
+
+        A training is known by the instrumented build, and what is compiled next by the profile:
+        no step can be looked up before the results of those before it are.
+        """
+        try:
+            return sum(1 for _ in self._kept_results(subject.inputs, subject.training))
+        except HoneError:
+            return 0  # the build will tell the user
+
+    def cost(self, inputs: BuildInputs, pass_: Pass) -> Cost:
+        """Return what it costs to make one pass of a build."""
         if inputs.variant.ready_made:
-            return self._cost_of_ready_made(inputs)
+            return Cost(seconds=_READY_MADE_SECONDS)
         compiler = self._compiler(inputs.compiler)
         builds = all_builds(self._home)
         like = [build for build in builds if _is_like(build, inputs, pass_, compiler)]
-        fitting = [build for build in like if _is_trained_so(build, pass_, training)]
-        if compiler is not None and self._is_there(inputs, pass_, compiler, fitting):
-            return DONE
         version = self._last_version(inputs)
         if not like:
             seconds = _guess(inputs, pass_, version, [build.manifest for build in builds])
@@ -110,43 +122,61 @@ class BuildEstimator:
         except HoneError:
             return None  # the build will tell the user
 
-    def _is_there(
-        self, inputs: BuildInputs, pass_: Pass, compiler: Compiler, like: Sequence[Build]
-    ) -> bool:
-        """Return whether nothing of this pass needs to be built, as far as is known.
+    def _kept_results(
+        self, inputs: BuildInputs, training: Training | None
+    ) -> Iterator[Build | Profile]:
+        """Yield the results of a build's steps, in order, up to the first that is not here."""
+        if inputs.variant.ready_made:
+            tree = last_tree(inputs.source, self._home)
+            build = None if tree is None else self._ready_made(tree)
+            if build is not None:
+                yield build
+            return
+        linked: Build | None = None
+        profile: Profile | None = None
+        for pass_ in inputs.variant.passes():
+            compiled = inputs.trained if pass_.trains else inputs
+            taken = profile if pass_.takes_profile else None
+            build = self._kept_build(compiled, pass_, taken, linked)
+            if build is None:
+                return
+            yield build
+            if not pass_.trains:
+                linked = build
+                continue
+            assert training is not None, "a profile-guided subject has a training"
+            profile = find_profile(self._home, training_key(build, training_workload(training)))
+            if profile is None:
+                return
+            yield profile
 
-        Passes after the first depend on what came before, which is not known yet: a build of the
-        same tree counts as there while the first one is.
-        """
-        tree, trained = self._last_edited(inputs), self._last_edited(inputs.trained)
-        if tree is None or trained is None or inputs.fixes or not like:
-            return False
-        first = inputs.variant.passes()[0]
-        if pass_ is first:
-            return self._is_made(inputs, pass_, compiler, tree)
-        return self._is_made(inputs.trained, first, compiler, trained) and any(
-            build.manifest.source_digest == tree.digest
-            and build.manifest.inputs.copy_number == inputs.copy_number
-            and build.manifest.inputs.profile_source == inputs.profile_source
-            and builder.find(self._home, build.manifest.digest) is not None
-            for build in like
-        )
-
-    def _is_made(
-        self, inputs: BuildInputs, pass_: Pass, compiler: Compiler, tree: SourceTree
-    ) -> bool:
-        """Return whether there is a build of just this, without a profile."""
-        dbms = load_dbms(inputs.dbms)
-        spec = BuildSpec(inputs=inputs, dbms=dbms, tree=tree, pass_=pass_, compiler=compiler)
-        try:
-            return builder.find(self._home, spec.digest()) is not None
-        except HoneError:
-            return False  # the build will tell the user
-
-    def _cost_of_ready_made(self, inputs: BuildInputs) -> Cost:
-        tree = last_tree(inputs.source, self._home)
-        done = tree is not None and self._ready_made(tree) is not None
-        return DONE if done else Cost(seconds=_READY_MADE_SECONDS)
+    def _kept_build(
+        self, inputs: BuildInputs, pass_: Pass, profile: Profile | None, linked: Build | None
+    ) -> Build | None:
+        """Return what a pass made before of this profile, or of what was linked."""
+        compiler, tree = self._compiler(inputs.compiler), self._last_edited(inputs)
+        if compiler is None or tree is None or inputs.fixes:
+            return None
+        spec: BuildSpec | PostLinkSpec
+        if linked is not None and pass_.post_link:
+            spec = PostLinkSpec(
+                inputs=inputs,
+                compiler=compiler,
+                linked=linked,
+                pass_=pass_,
+                bolt=find_usable_bolt(),
+                profile=profile,
+            )
+        else:
+            spec = BuildSpec(
+                inputs=inputs,
+                dbms=load_dbms(inputs.dbms),
+                tree=tree,
+                pass_=pass_,
+                compiler=compiler,
+                profile=profile,
+            )
+        return builder.find(self._home, spec.digest())
 
     def _ready_made(self, tree: SourceTree) -> Build | None:
         return ready_made.find(self._home, find_unpacked(tree, self._home))
@@ -180,21 +210,6 @@ def _is_like(build: Build, inputs: BuildInputs, pass_: Pass, compiler: Compiler 
 def _flags(inputs: BuildInputs, compiler: Compiler, pass_: Pass) -> tuple[str, ...]:
     """Return the compile options of a pass, without those that name folders of one build."""
     return inputs.variant.flags(compiler, pass_).compile
-
-
-def _is_trained_so(build: Build, pass_: Pass, training: Training | None) -> bool:
-    """Return whether a build may have the profile of a training, by the names of the sets.
-
-    The same profile is that of a foreign suite in another experiment.
-    """
-    trained = build.manifest.trained
-    if training is None or not pass_.takes_profile or not trained:
-        return True
-    kept, wanted = (
-        {name.rpartition("/")[2] for name in names}
-        for names in (trained[-1].trained_on, training.trained_on)
-    )
-    return kept == wanted
 
 
 def _version_of(dbms: str, tree: SourceTree) -> str:

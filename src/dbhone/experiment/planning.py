@@ -14,7 +14,7 @@ from dbhone.analysis.verdict import MINIMUM_BLOCKS
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.transforms.base import Pass
 from dbhone.errors import HoneError
-from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
+from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.plan import (
     DONE,
     Calibrate,
@@ -56,8 +56,11 @@ class Estimator(Protocol):
     def identity(self, inputs: BuildInputs, pass_: Pass) -> str:
         """Return what is the same for all subjects that share a pass of a build."""
 
-    def cost(self, inputs: BuildInputs, pass_: Pass, training: Training | None = None) -> Cost:
-        """Return what a pass of a build costs, which takes a profile of this training if any."""
+    def kept(self, subject: SubjectDeclaration) -> int:
+        """Return how many of the first steps of a subject's build have their results here."""
+
+    def cost(self, inputs: BuildInputs, pass_: Pass) -> Cost:
+        """Return what it costs to make one pass of a build."""
 
     def absence(self, experiment: Experiment, subject: SubjectDeclaration) -> HoneError | None:
         """Return the error that tells why a subject cannot take part here, None if it can."""
@@ -119,7 +122,7 @@ def plan_builds(
     declared = experiment.subjects if experiment else subjects
     absent = {subject.name for subject in declared} - {subject.name for subject in subjects}
     for subject in subjects:
-        own = tuple(_build_steps(subject, estimator))
+        own = _build_steps(subject, estimator)
         builds[subject.name] = own[-1].makes
         seconds = sum(step.cost.seconds for step in own if step.makes not in steps)
         if experiment and subject.optional and subject.name not in measured:
@@ -243,8 +246,17 @@ def _fetch(subject: SubjectDeclaration, reference: str, estimator: Estimator) ->
     )
 
 
-def _build_steps(subject: SubjectDeclaration, estimator: Estimator) -> Iterator[PlanStep]:
-    """Yield the steps of a subject's build.
+def _build_steps(subject: SubjectDeclaration, estimator: Estimator) -> tuple[PlanStep, ...]:
+    """Return the steps of a subject's build; those whose results are here cost nothing."""
+    kept = estimator.kept(subject)
+    steps = enumerate(_making_steps(subject, estimator))
+    return tuple(
+        dataclasses.replace(step, cost=DONE) if index < kept else step for index, step in steps
+    )
+
+
+def _making_steps(subject: SubjectDeclaration, estimator: Estimator) -> Iterator[PlanStep]:
+    """Yield the steps that make a subject's build, as if nothing of it were here.
 
     One compiles. A profile-guided build has two or three, with training after each but the last.
     A post-link optimiser adds counters to their result, and rearranges it after another training.
@@ -272,7 +284,7 @@ def _build_steps(subject: SubjectDeclaration, estimator: Estimator) -> Iterator[
             subjects=(subject.name,),
             needs=needs,
             makes=" ".join((estimator.identity(inputs, pass_), *needs)),
-            cost=estimator.cost(inputs, pass_, subject.training),
+            cost=estimator.cost(inputs, pass_),
             inputs=inputs,
             pass_=pass_,
         )
@@ -296,7 +308,7 @@ def _train(
         subjects=(subject.name,),
         needs=(instrumented.makes, *earlier),
         makes=f"profile of {instrumented.makes} by {training}",
-        cost=DONE if instrumented.cost.done else Cost(seconds=seconds),
+        cost=Cost(seconds=seconds),
         inputs=subject.inputs,
         training=training,
     )

@@ -21,6 +21,7 @@ from dbhone.errors import HoneError, UsageError
 from dbhone.experiment.events import Listener
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.trial import Announce, SubjectResult, Trial
+from dbhone.files import digest_of_file
 from dbhone.home import Session
 from dbhone.instance import page_cache
 from dbhone.instance.idle_inhibitor import IdleInhibitor
@@ -29,7 +30,7 @@ from dbhone.source.tree import SourceTree
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import Driver, ServerDriver, load_driver
-from dbhone.workload.task import Scale, Task
+from dbhone.workload.task import Scale, Task, plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,7 +249,20 @@ def training_tasks(training: Training) -> tuple[Task, ...]:
     return tuple(task.with_share_of_time(share) for task, share in zip(tasks, shares, strict=True))
 
 
-def training_scripts(training: Training) -> tuple[Path, ...]:
+def training_workload(training: Training) -> object:
+    """Return all that decides what a training runs, in plain values that a digest can be made of.
+
+    Raises HoneError for what cannot be read, such as a script that is not there.
+    """
+    return {
+        "tasks": [plain(task) for task in training_tasks(training)],
+        "settings": plain(training.settings),
+        "command": training.command.argv if training.command else (),
+        "scripts": [digest_of_file(path) for path in _training_scripts(training)],
+    }
+
+
+def _training_scripts(training: Training) -> tuple[Path, ...]:
     """Return the files that decide what a server's training does, besides its tasks."""
     driver = load_driver(suites.load(training.suite).driver)
     if not isinstance(driver, ServerDriver):
