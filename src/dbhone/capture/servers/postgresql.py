@@ -27,10 +27,12 @@ from dbhone.errors import MachineError, UsageError
 _CHUNK = 1 << 20
 _WANTED = {"log_min_duration_statement": "0", "log_parameter_max_length": "-1"}
 _PREFIX = "%m [%p] "
+_CLUSTER = re.compile(r"(\d+)/([\w.-]+)")
 _RIGHTS = (
     "log in as a superuser, or grant, since version 15: GRANT ALTER SYSTEM ON PARAMETER"
     " log_min_duration_statement TO …; GRANT EXECUTE ON FUNCTION pg_reload_conf(),"
-    " pg_read_binary_file(text,bigint,bigint) TO …; GRANT pg_monitor TO …"
+    " pg_read_binary_file(text,bigint,bigint) TO …; GRANT pg_monitor TO …; on Debian and Ubuntu"
+    " GRANT EXECUTE ON FUNCTION pg_stat_file(text,boolean) TO …; GRANT pg_read_server_files TO …"
 )
 
 
@@ -81,19 +83,24 @@ class _Files(ServerLog):
         self._connection = connection
         destinations = connection.value("SHOW log_destination")
         kinds = [kind for kind in ("csvlog", "jsonlog", "stderr") if kind in destinations]
-        if connection.value("SHOW logging_collector") != "on" or not kinds:
+        collects = connection.value("SHOW logging_collector") == "on"
+        self._kind = kinds[0] if kinds and collects else None
+        self._of_cluster = _log_of_cluster(connection) if "stderr" in kinds else ""
+        if self._kind is None and not self._of_cluster:
             raise MachineError(
-                "the server writes no log file that hone could read: logging_collector is off",
-                hint="log to a file (docs/guides/captured-workloads.md) and capture that file",
+                "the server writes no log file that hone could find: logging_collector is off",
+                hint="let it log (docs/guides/captured-workloads.md) and capture the file:"
+                " hone capture FILE",
             )
-        self._kind = kinds[0]
         self._files: dict[str, int] = {}
         self.look()
         (first,) = self._files
         self._files[first] = int(connection.value("SELECT size FROM pg_stat_file(%s)", (first,)))
 
     def look(self) -> None:
-        path = self._connection.value("SELECT pg_current_logfile(%s)", (self._kind,))
+        path = self._of_cluster
+        if self._kind is not None:
+            path = self._connection.value("SELECT pg_current_logfile(%s)", (self._kind,))
         if not path:
             raise MachineError(f"the server has no log file of the kind {self._kind}")
         self._files.setdefault(path, 0)
@@ -113,6 +120,19 @@ class _Files(ServerLog):
         )
         found = rows[0][0]
         return bytes(found) if isinstance(found, bytes | bytearray | memoryview) else b""
+
+
+def _log_of_cluster(connection: Connection) -> str:
+    """Return the file that gets the errors of a cluster of Debian's or Ubuntu's, empty if none.
+
+    Their ``pg_ctlcluster`` names it by the cluster, and gives the server that name, too.
+    """
+    cluster = _CLUSTER.fullmatch(connection.value("SHOW cluster_name"))
+    if cluster is None:
+        return ""
+    path = f"/var/log/postgresql/postgresql-{cluster[1]}-{cluster[2]}.log"
+    # The path may lie anywhere: it is the server that reads it, with the rights of the login.
+    return path if connection.value("SELECT size FROM pg_stat_file(%s, true)", (path,)) else ""
 
 
 class PostgresqlServer(LoggedServer):

@@ -39,6 +39,12 @@ _SHOWN = 12
 _MUCH = 0.1
 """The share of what was asked that may be left out without a warning."""
 _LONGEST_TEMPLATE = 100
+_SOURCES = {
+    "postgresql": "your version, such as postgresql-15",
+    "mysql": "mariadb, or your version's tree, such as"
+    " git:https://github.com/mysql/mysql-server@mysql-8.0.36",
+}
+"""What is built for a protocol, of which a log does not tell."""
 
 
 @click.command(
@@ -309,14 +315,14 @@ def _next(output: Path, header: Header) -> str:
     database = max(header.databases, key=header.databases.__getitem__, default="DATABASE")
     known = dump_programs(header.protocol)
     here = [dump for dump in known if shutil.which(dump.command[0])]
-    how, dbms, file = "", "SOURCE", Path("DUMP")
+    how, file = "", Path("DUMP")
     if known:
         dump = (here or known)[0]
-        dbms, file = dump.dbms, output.with_suffix(dump.suffix)
+        file = output.with_suffix(dump.suffix)
         how = f" ({dump.line(database, file)})"
     return terminal_safe(
-        f"dump its data{how}, and 'hone tune {dbms} --workload {output} --data {file} --plan' says"
-        " how long the fastest build for it takes"
+        f"dump its data{how}, and 'hone tune SOURCE --workload {output} --data {file} --plan' says"
+        f" how long the fastest build for it takes. SOURCE is {_SOURCES[header.protocol]}"
     )
 
 

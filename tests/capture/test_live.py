@@ -1,0 +1,105 @@
+"""A server logs for a while: what it logged is captured, and its settings are restored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from dbhone.capture.capture import CaptureOptions
+from dbhone.capture.live import capture_live
+from dbhone.capture.servers.base import Connection, load_server
+from dbhone.errors import MachineError
+from dbhone.home import Home
+from tests.capture.test_made_up import address_of
+from tests.workload.live import started
+
+
+class Scripted(Connection):
+    """A PostgreSQL that answers what a test says, and nothing to anything else."""
+
+    def __init__(self, answers: dict[str, str]) -> None:
+        self._answers = answers
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
+        for question, answer in self._answers.items():
+            if question in sql % tuple(values):
+                return [(answer,)]
+        return []
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def log_path(answers: dict[str, str]) -> list[str]:
+    """Return the files that are read as the log of a server that answers so."""
+    asked: list[str] = []
+
+    class Recorder(Scripted):
+        def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
+            if "pg_read_binary_file" in sql:
+                asked.append(str(values[0]))
+                return [(b"",)]
+            return super().rows(sql, values)
+
+    log = load_server("postgresql").log(Recorder(answers))
+    with Path("/dev/null").open("wb") as nowhere:
+        log.fetch(nowhere)
+    return asked
+
+
+CLUSTER = {"SHOW log_destination": "stderr", "SHOW logging_collector": "off"}
+COLLECTED = {"SHOW log_destination": "stderr,csvlog", "SHOW logging_collector": "on"}
+
+
+def test_a_collected_log_is_read_where_the_server_says_that_it_is() -> None:
+    current = {"pg_current_logfile(csvlog)": "log/pg.csv", "pg_stat_file(log/pg.csv)": "12"}
+    assert log_path(COLLECTED | current) == ["log/pg.csv"]
+
+
+def test_the_log_of_a_cluster_of_debian_s_is_found_by_its_name() -> None:
+    path = "/var/log/postgresql/postgresql-15-main.log"
+    there = {"SHOW cluster_name": "15/main", f"pg_stat_file({path}": "99"}
+    assert log_path(CLUSTER | there) == [path]
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {},
+        {"SHOW cluster_name": "15/main"},
+        {"SHOW cluster_name": "shop", "pg_stat_file(": "99"},
+        {"SHOW cluster_name": "15/../x", "pg_stat_file(": "99"},
+    ],
+)
+def test_without_a_file_of_the_server_there_is_no_log(answers: dict[str, str]) -> None:
+    with pytest.raises(MachineError, match="logging_collector is off") as refused:
+        log_path(CLUSTER | answers)
+    assert "hone capture FILE" in (refused.value.hint or "")
+
+
+@pytest.mark.integration
+def test_what_clients_ask_meanwhile_is_captured_and_the_settings_are_restored(
+    tmp_path: Path,
+) -> None:
+    settings = "SELECT CONCAT(@@GLOBAL.general_log, @@GLOBAL.log_output)"
+    with started("mariadb") as server:
+        before = server.ask(settings)
+
+        def ask(_: float) -> None:
+            server.ask("SELECT 4711")
+
+        captured = capture_live(
+            Home(tmp_path / "home"),
+            address_of(server),
+            3.0,
+            tmp_path / "a.workload",
+            CaptureOptions(),
+            ask=lambda _: None,
+            tell=lambda _: None,
+            waiting=ask,
+        )
+        assert server.ask(settings) == before
+    assert ("SELECT ", "") in [each.pieces for each in captured.header.templates]
+    assert not list((tmp_path / "home" / "logging").iterdir())
