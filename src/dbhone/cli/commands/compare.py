@@ -18,6 +18,7 @@ from dbhone.cli.generated import (
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.running import answer, dbms_of_tree, tolerance_option
 from dbhone.errors import UsageError
+from dbhone.experiment.goals import foresee_dbms
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import (
@@ -97,13 +98,16 @@ def _experiment(context: Context, first: str, second: str, options: _Options) ->
 
 
 def _dbms(context: Context, side: Side, request: _Options) -> str:
-    """Return which DBMS a source is: the named one, else by its tree."""
+    """Return which DBMS a source is: the named one, else by its name or its tree."""
     if request.dbms is not None:
         return request.dbms
     if side.variant.ready_made:
-        raise UsageError(
-            f"cannot determine the DBMS of {side.source}", hint="name it, such as --dbms mysql"
-        )
+        foreseen = foresee_dbms(side.source)
+        if foreseen is None:
+            raise UsageError(
+                f"cannot determine the DBMS of {side.source}", hint="name it, such as --dbms mysql"
+            )
+        return foreseen
     return dbms_of_tree(context, side.source, refresh=request.refresh)
 
 
