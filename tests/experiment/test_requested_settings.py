@@ -55,7 +55,7 @@ def test_one_that_cannot_be_followed_is_told_with_its_line(tmp_path: Path) -> No
     file.write_text(f'{EXPERIMENT}file = "my.cnf"\n')
     with pytest.raises(UsageError, match=r"my\.cnf, line 2: .* includes another") as caught:
         load_file(file)
-    assert caught.value.hint == "put all that the server reads into one file"
+    assert "my_print_defaults mysqld" in (caught.value.hint or "")
 
 
 def test_one_that_is_no_text_is_told(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_what_a_settings_file_could_not_decide_is_told_once() -> None:
         {"a": setup("MySQL 5.7", **ignored), "b": setup("MySQL 8.0", **ignored)}
     )
     assert note.subject is None
-    assert note.text.endswith("as hone decides them itself: datadir, port")
+    assert note.text.endswith("belong to one server alone: datadir, port")
 
 
 def test_proposals_that_some_versions_lack_are_told_in_one_note() -> None:

@@ -75,6 +75,8 @@ class PostgresqlLife(ServerDbms):
             *("archive_mode", "archive_command", "archive_library", "restore_command"),
             # Locales that the machine may lack; the data is of the locale C.
             *("lc_monetary", "lc_numeric", "lc_time", "dynamic_library_path"),
+            # Libraries that hone's builds lack; without one of them the server does not start.
+            *("shared_preload_libraries", "session_preload_libraries", "local_preload_libraries"),
         }
     )
     settings_table = "postgresql"
@@ -325,7 +327,8 @@ def read_conf(text: str) -> tuple[RequestedSetting, ...]:
         if name in _INCLUDES:
             raise SettingsError(
                 f"line {number}: '{line}' includes another file, which hone does not follow",
-                hint="put all that the server reads into one file",
+                hint='ask the running server for all of its settings: psql -AtXc "SELECT'
+                " format('%s = %L', name, setting) FROM pg_file_settings WHERE applied\"",
             )
         quoted = match["quoted"]
         values[name] = match["bare"] if quoted is None else _unquoted(quoted)

@@ -120,7 +120,7 @@ class ServerDbms(Dbms):
     foreign_data: re.Pattern[str]
     """What its log says of a data directory that another version has made."""
     own_files: frozenset[str] = frozenset()
-    """Settings that name files and peers of the user's own server: not followed from its file."""
+    """Settings that name files and peers of one server: not taken from a user's own file."""
     data_settings: frozenset[str] = frozenset()
     """Settings that a data directory is made with, such as the size of its pages."""
     loading_settings: frozenset[str] = frozenset()

@@ -41,7 +41,7 @@ class Postgresql(PostgresqlLife):
 
     name = "postgresql"
     title = "PostgreSQL"
-    reference = "apt:postgresql-15"
+    reference = "apt:postgresql"
     build_seconds = 190.0
     text_bytes = 5_000_000
     packagings = frozenset({"deb"})

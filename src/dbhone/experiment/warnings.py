@@ -189,8 +189,8 @@ def _ignored(setups: Mapping[str, ServerSetup]) -> Iterator[Warning]:
     if ignored:
         yield Warning(
             code="setting-ignored",
-            text=f"these settings of the settings file were ignored, as hone decides them itself:"
-            f" {', '.join(ignored)}",
+            text="these settings of the settings file were ignored, since hone decides them or they"
+            f" belong to one server alone: {', '.join(ignored)}",
         )
 
 

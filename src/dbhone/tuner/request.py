@@ -153,7 +153,8 @@ def find_source(
     if side.variant.ready_made or kind_of(parse_reference(side.source).kind).ready_made:
         raise UsageError(
             f"{source} brings a ready-made server, which cannot be built in other ways",
-            hint="give its source tree: git:URL@TAG or dir:PATH",
+            hint="give the source tree of your version: dir:PATH, or for example"
+            " git:https://github.com/mysql/mysql-server@mysql-8.0.36",
         )
     name = dbms or side.dbms or foresee_dbms(side.source) or recognise(side.source)
     return side.source, load_dbms(name)
