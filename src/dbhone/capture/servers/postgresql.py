@@ -1,7 +1,6 @@
 """A user's PostgreSQL: statements are logged by ``log_min_duration_statement = 0``.
 
-It takes ALTER SYSTEM for that setting, pg_reload_conf(), and reading the log. A superuser may do
-all of that; since version 15 the rights can be granted one by one.
+A superuser may do all that it takes; since version 15 the rights can be granted one by one.
 """
 
 from __future__ import annotations
@@ -29,10 +28,12 @@ _WANTED = {"log_min_duration_statement": "0", "log_parameter_max_length": "-1"}
 _PREFIX = "%m [%p] "
 _CLUSTER = re.compile(r"(\d+)/([\w.-]+)")
 _RIGHTS = (
-    "log in as a superuser, or grant, since version 15: GRANT ALTER SYSTEM ON PARAMETER"
-    " log_min_duration_statement TO …; GRANT EXECUTE ON FUNCTION pg_reload_conf(),"
-    " pg_read_binary_file(text,bigint,bigint) TO …; GRANT pg_monitor TO …; on Debian and Ubuntu"
-    " GRANT EXECUTE ON FUNCTION pg_stat_file(text,boolean) TO …; GRANT pg_read_server_files TO …"
+    "log in as a superuser, or grant, since version 15: GRANT pg_monitor, pg_read_server_files"
+    " TO …; GRANT SET, ALTER SYSTEM ON PARAMETER log_min_duration_statement,"
+    " log_parameter_max_length TO …;"
+    " GRANT SELECT ON pg_file_settings TO …; GRANT EXECUTE ON FUNCTION pg_show_all_file_settings(),"
+    " pg_reload_conf(), pg_stat_file(text), pg_stat_file(text,boolean),"
+    " pg_read_binary_file(text,bigint,bigint) TO …"
 )
 
 
