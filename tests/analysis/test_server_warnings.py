@@ -1,5 +1,7 @@
 """What a run of servers gives a reader to doubt."""
 
+from dataclasses import replace
+
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.trust import TrustGrade, trust
 from dbhone.analysis.warnings import find_warnings
@@ -33,6 +35,15 @@ def test_a_subject_that_refuses_more_than_the_base_is_not_to_be_trusted_alike() 
     found = trust(run, analysis, warnings, history=False)
     assert found.grade is TrustGrade.LIMITED
     assert "transactions were refused, by lto" in found.reason
+
+
+def test_a_subject_that_failed_in_some_blocks_is_trusted_less_even_if_it_wins() -> None:
+    failed = Warning(code="failed-invocations", text="lto failed on a step", subject="lto")
+    samples = server_samples(run := replace(a_server_run(), warnings=(failed,)), Shape())
+    analysis = analyse(samples, base="rel", steps=run.steps, controls=run.controls)
+    found = trust(run, analysis, find_warnings(run, samples, analysis), history=False)
+    assert found.grade is TrustGrade.LIMITED
+    assert "lto failed in some blocks" in found.reason
 
 
 def test_where_nothing_is_refused_there_is_no_doubt() -> None:

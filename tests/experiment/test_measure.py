@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -20,8 +22,10 @@ from dbhone.experiment.events import BlockEnded, Event, Listener, SliceStarted
 from dbhone.experiment.load import parse
 from dbhone.experiment.measure import Measuring, check_conditions
 from dbhone.experiment.model import Experiment, Servers, Slices
+from dbhone.experiment.order import block_order
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.target import BuildResult, Schedule
+from dbhone.experiment.warnings import failure_notes
 from dbhone.home import Session
 from dbhone.instance import idle_inhibitor, page_cache
 from dbhone.instance.idle_inhibitor import IdleInhibitor
@@ -317,6 +321,7 @@ def test_a_subject_that_fails_twice_running_takes_no_further_part(
     builds["pgo"] = pretended_build(tmp_path / "builds" / "bad", GARBAGE)
     measuring = bench.measure(builds)
     assert measuring.run() == "blocks"
+    assert measuring.broken["pgo"].startswith("it failed on ")
     assert "printed an unexpected" in measuring.broken["pgo"]
     failed = [each for each in bench.store.done(bench.run.id) if each.failure]
     assert [each.subject for each in failed] == ["pgo", "pgo"]
@@ -324,25 +329,94 @@ def test_a_subject_that_fails_twice_running_takes_no_further_part(
     assert "pgo" not in set(samples.measured_subjects())
 
 
-def break_after(starts: int, build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a build's driver do well so many times, and never again."""
+FAILING_ON_CTE = GOOD.replace("#!/bin/sh\n", '#!/bin/sh\n[ "$5" = cte ] && exit 1\n', 1)
+"""What succeeds on one set and fails on the other."""
+
+
+@pytest.fixture
+def alternating(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sets come in the same order in all blocks, so that no two failures follow each other."""
+
+    def in_order(*given: Any, ordered: bool) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        del ordered
+        return block_order(*given, ordered=True)
+
+    monkeypatch.setattr("dbhone.experiment.measure.block_order", in_order)
+
+
+def failed(bench: Bench) -> list[tuple[int, str, str]]:
+    done = bench.store.done(bench.run.id)
+    return [(each.block, each.set, each.subject) for each in done if each.failure]
+
+
+@pytest.mark.usefixtures("alternating")
+def test_a_subject_that_fails_on_one_set_in_every_block_takes_no_further_part(
+    bench: Bench, builds: dict[str, Build], tmp_path: Path
+) -> None:
+    builds["pgo"] = pretended_build(tmp_path / "builds" / "bad", FAILING_ON_CTE)
+    measuring = bench.measure(builds)
+    assert measuring.run() == "blocks"
+    assert measuring.broken["pgo"].startswith("it failed on cte again: ")
+    assert failed(bench) == [(0, "cte", "pgo"), (1, "cte", "pgo")]
+
+
+@pytest.mark.usefixtures("alternating")
+def test_what_a_subject_failed_on_before_counts_when_the_run_goes_on(
+    bench: Bench, builds: dict[str, Build], tmp_path: Path
+) -> None:
+    builds["pgo"] = pretended_build(tmp_path / "builds" / "bad", FAILING_ON_CTE)
+    first = bench.measure(builds, replace(DESIGN, max_blocks=1))
+    assert first.run() == "blocks"
+    assert first.broken == {}
+    resumed = bench.measure(builds)
+    assert resumed.run() == "blocks"
+    assert "pgo" in resumed.broken
+    assert failed(bench) == [(0, "cte", "pgo"), (1, "cte", "pgo")]
+
+
+@pytest.mark.usefixtures("alternating")
+def test_a_base_that_fails_on_one_set_in_every_block_ends_the_run(
+    bench: Bench, builds: dict[str, Build], tmp_path: Path
+) -> None:
+    builds["rel"] = pretended_build(tmp_path / "builds" / "bad", FAILING_ON_CTE)
+    with pytest.raises(DriverError, match="the base cannot be measured: it failed on cte again"):
+        bench.measure(builds).run()
+    assert failed(bench) == [(0, "cte", "rel"), (1, "cte", "rel")]
+
+
+def change_after(starts: int, build: Build, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a build's driver be another once it was started so many times."""
     program = build.path("speedtest1")
     left = itertools.count(starts - 1, -1)
 
-    def drive_and_break(command: DriverCommand) -> DriverResult:
+    def drive_and_change(command: DriverCommand) -> DriverResult:
         result = drive(command)
         if command.program == program and next(left) == 0:
-            program.write_text(GARBAGE)
+            program.write_text(script)
         return result
 
-    monkeypatch.setattr("dbhone.experiment.embedded_target.drive", drive_and_break)
+    monkeypatch.setattr("dbhone.experiment.embedded_target.drive", drive_and_change)
+
+
+def test_a_subject_that_failed_once_is_measured_on_and_told(
+    bench: Bench, builds: dict[str, Build], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builds["pgo"] = pretended_build(tmp_path / "builds" / "failing", GARBAGE)
+    change_after(1, builds["pgo"], GOOD, monkeypatch)
+    measuring = bench.measure(builds)
+    assert measuring.run() == "blocks"
+    assert measuring.broken == {}
+    assert bench.done() == bench.everything(3)
+    (note,) = failure_notes(bench.store.done(bench.run.id))
+    assert note.subject == "pgo"
+    assert re.match(r"pgo failed on (main|cte) in 1 of 3 blocks and has no", note.text)
 
 
 def test_a_subject_that_broke_keeps_nobody_from_the_target(
     bench: Bench, builds: dict[str, Build], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     builds["pgo"] = pretended_build(tmp_path / "builds" / "breaking")
-    break_after(4, builds["pgo"], monkeypatch)
+    change_after(4, builds["pgo"], GARBAGE, monkeypatch)
     design = replace(DESIGN, target=0.99, min_blocks=6, max_blocks=12)
     assert bench.measure(builds, design).run() == "target"
     samples = bench.store.samples(bench.run.id)

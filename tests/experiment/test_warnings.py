@@ -13,6 +13,7 @@ from dbhone.experiment.warnings import (
     ServerSetup,
     changed_settings,
     conditions_notes,
+    failure_notes,
     host_noise_notes,
     settings_notes,
     slice_notes,
@@ -190,6 +191,21 @@ def test_a_quiet_machine_has_no_footnote() -> None:
 
 def test_steal_is_reported() -> None:
     assert "2.0% of the CPU time" in texts(host_noise_notes([done(steal=0.02)]))["steal"]
+
+
+def test_a_subject_that_failed_is_told_with_where_how_often_and_how_the_last_time() -> None:
+    crashes = {(1, "cte"): "it crashed", (2, "main"): "it hung", (3, "cte"): "it died"}
+    records = [
+        replace(done(), block=block, set=name, failure=crashes.get((block, name)))
+        for block in range(4)
+        for name in ("main", "cte")
+    ]
+    sound = [replace(record, subject="other", failure=None) for record in records]
+    (note,) = failure_notes([*records, *sound])
+    assert (note.code, note.subject) == ("failed-invocations", records[0].subject)
+    where = "cte in 2 of 4 blocks, main in 1 of 4 blocks"
+    assert note.text.startswith(f"{note.subject} failed on {where} and has no figures of these")
+    assert note.text.endswith("the last time: it died")
 
 
 def sliced(block: int, subject: str, left_out: int) -> Sliced:

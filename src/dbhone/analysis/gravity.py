@@ -13,6 +13,8 @@ CONTROL_CODES = (CONTROL_DIFFERS, "control-noisy")
 MANY_REFUSED = "many-refused"
 """The code of the warning that a server refused so much that ratios are of something else."""
 SOME_REFUSED = "refused-transactions"
+FAILED_INVOCATIONS = "failed-invocations"
+"""The code of the warning that a subject's server or driver failed in some blocks."""
 GRAVITY = (
     # Figures may be untrue, or are not enough for a verdict.
     *CONTROL_CODES,
@@ -21,6 +23,7 @@ GRAVITY = (
     REFUSED,
     "failed-test",
     "subject-broken",
+    FAILED_INVOCATIONS,
     "run-not-finished",
     "setting-not-taken",
     "not-enclosed",

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dbhone.analysis.gravity import CONTROL_DIFFERS, MANY_REFUSED
+from dbhone.analysis.gravity import CONTROL_DIFFERS, FAILED_INVOCATIONS, MANY_REFUSED
 from dbhone.analysis.verdict import (
     Analysis,
     Summary,
@@ -78,6 +78,10 @@ def _limits(
     broken = [subject.name for subject in run.subjects if subject.broken is not None]
     if broken:
         yield f"{listed(broken)} broke"
+    failed = [warning.subject for warning in warnings if warning.code == FAILED_INVOCATIONS]
+    unbroken = [name for name in failed if name and name not in broken]
+    if unbroken:
+        yield f"{listed(unbroken)} failed in some blocks"
     steps = {left_out.step for left_out in analysis.left_out if left_out.metric == THROUGHPUT.name}
     if steps:
         yield f"{count_of(len(steps), 'step')} had too few blocks and were left out"

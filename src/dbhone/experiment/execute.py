@@ -68,6 +68,7 @@ from dbhone.experiment.warnings import (
     changed_settings,
     conditions_notes,
     failed_test_note,
+    failure_notes,
     host_noise_notes,
     slice_notes,
     stall_notes,
@@ -383,9 +384,10 @@ class Execution:
 
     def _warn_of_measuring(self) -> None:
         """Keep the footnotes on how the run was measured."""
-        sliced = self._store.sliced(self._run.id)
+        done, sliced = self._store.done(self._run.id), self._store.sliced(self._run.id)
         self._recorder.warn(
-            *host_noise_notes(self._store.done(self._run.id)),
+            *failure_notes(done),
+            *host_noise_notes(done),
             *slice_notes(sliced),
             *stall_notes(sliced),
         )

@@ -19,6 +19,7 @@ from dbhone.analysis.verdict import Analysis, is_clear, precision, typical
 from dbhone.errors import BudgetSpentError, DriverError, MachineError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import BlockEnded, SliceStarted
+from dbhone.experiment.failures import ConsecutiveFailures
 from dbhone.experiment.model import Experiment, Servers
 from dbhone.experiment.order import block_order, subject_order
 from dbhone.experiment.recorder import RunRecorder
@@ -34,7 +35,6 @@ from dbhone.units import whole_minutes
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.suite import Regime
 
-_FAILURES_TO_BREAK = 2
 _SLACK = 1.1
 _CAUTION = 1.05
 _LEAST_TIMEOUT = 60.0
@@ -80,7 +80,7 @@ class Measuring:
             if subject.role is Role.CONTROL and subject.name in subjects
         )
         self._design = self.experiment.design
-        self._failures: dict[str, int] = {}
+        self._failures = ConsecutiveFailures(self.store.done(self.run_id))
         awake = frozenset(os.sched_getaffinity(0)) if self.experiment.awake else frozenset()
         self._inhibitor = IdleInhibitor(awake)
         self._known_steps = frozenset(step.name for step in schedule.steps)
@@ -286,7 +286,7 @@ class Measuring:
             announce = partial(self._announce, trial, slices_before)
             for result in self.target.run(trial, self._inhibitor, announce):
                 self.store.record(self.run_id, result.invocation(trial, self._known_steps))
-                self._count_failures(result.subject, result.driver)
+                self._count_failure(trial.set, result.subject, result.driver)
 
     def _announce(self, trial: Trial, slices_before: int, subject: str, done: int) -> None:
         """Tell that a subject's slice begins, when ``done`` subjects of the trial are done."""
@@ -301,15 +301,15 @@ class Measuring:
             )
         )
 
-    def _count_failures(self, subject: str, result: DriverResult) -> None:
-        """Count failures; a subject that fails twice running takes no further part."""
-        if result.failure is None:
-            self._failures[subject] = 0
+    def _count_failure(self, set_name: str, subject: str, result: DriverResult) -> None:
+        """Count an invocation; a subject that failed twice in a row takes no further part."""
+        failed = result.failure is not None
+        too_often = self._failures.count(subject, set_name, failed=failed)
+        if not failed:
             return
-        self._failures[subject] = self._failures.get(subject, 0) + 1
-        self.recorder.note(f"{subject}: {result.failure}")
-        if self._failures[subject] >= _FAILURES_TO_BREAK:
-            self._break(subject, result.failure, result.hint)
+        self.recorder.note(f"{subject} failed on {set_name}: {result.failure}")
+        if too_often:
+            self._break(subject, f"it failed on {set_name} again: {result.failure}", result.hint)
 
     def _break(self, subject: str, reason: str, hint: str | None) -> None:
         """Let a subject take no further part; raise DriverError if nothing to compare is left."""

@@ -6,11 +6,13 @@ Each has a code and a text. All functions are pure.
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from dbhone.analysis.gravity import FAILED_INVOCATIONS
 from dbhone.analysis.rounds import log_rate, stalled
 from dbhone.dbms.base_protocol import Protocol
 from dbhone.dbms.base_settings import pairs
@@ -229,6 +231,26 @@ def host_noise_notes(done: Sequence[Done]) -> Iterator[Warning]:
         if seen and statistics.fmean(seen) > limit.above:
             text = limit.text.format(mean=statistics.fmean(seen), most=max(seen))
             yield Warning(code=limit.code, text=text)
+
+
+def failure_notes(done: Sequence[Done]) -> Iterator[Warning]:
+    """Yield a warning for each subject that failed: on what, how often, and how the last time."""
+    measured = Counter((record.subject, record.set) for record in done)
+    failed = [record for record in done if record.failure is not None]
+    counts = Counter((record.subject, record.set) for record in failed)
+    last = {record.subject: record.failure for record in failed}
+    for subject, failure in last.items():
+        where = [
+            f"{name} in {count} of {count_of(measured[own, name], 'block')}"
+            for (own, name), count in counts.most_common()
+            if own == subject
+        ]
+        yield Warning(
+            code=FAILED_INVOCATIONS,
+            text=f"{subject} failed on {listed(where)} and has no figures of these; the last time:"
+            f" {failure}",
+            subject=subject,
+        )
 
 
 @dataclass(slots=True)
