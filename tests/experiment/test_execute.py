@@ -169,6 +169,8 @@ BESIDES = GOOD.replace("pgo = {", 'o1 = { like = "rel", variant = "o1" }\npgo = 
 """With a candidate that is not optional."""
 SHORT = BESIDES.replace("1m30s", "1s")
 """No build leaves enough of a second."""
+AMPLE = BESIDES.replace("1m30s", "10h")
+"""Every build leaves enough of ten hours."""
 
 
 def test_an_optional_subject_is_left_out_where_it_would_leave_too_little_time(
@@ -222,13 +224,14 @@ def test_a_subject_that_answers_otherwise_is_broken_and_the_others_are_measured(
 ) -> None:
     target = PretendedTarget(frozenset({"pgo"}))
     monkeypatch.setattr(execute, "target_class", lambda _: target)
-    run = bench.execute(parse(GOOD, name="x.toml"))
+    run = bench.execute(parse(AMPLE, name="x.toml"))
     assert {each.name: each.broken for each in run.subjects} == {
         "rel": None,
         "control": None,
+        "o1": None,
         "pgo": "it crashed",
     }
-    assert PretendedMeasuring.subjects == ("rel", "control")
+    assert PretendedMeasuring.subjects == ("rel", "control", "o1")
 
 
 class PretendedVerification(Verification):
@@ -283,23 +286,29 @@ def test_an_optional_subject_whose_build_fails_is_left_out_and_the_others_are_me
         return perform(service, step)
 
     monkeypatch.setattr(PretendedService, "perform", fail)
-    run = bench.execute(parse(GOOD, name="x.toml"))
-    assert PretendedMeasuring.subjects == ("rel", "control")
+    run = bench.execute(parse(AMPLE, name="x.toml"))
+    assert PretendedMeasuring.subjects == ("rel", "control", "o1")
     texts = [each.text for each in run.warnings if each.subject == "pgo"]
     assert texts == ["pgo was left out: its build failed: the compiler crashed"]
-    certain = parse(GOOD.replace("optional = true", "optional = false"), name="x.toml")
+    certain = parse(AMPLE.replace("optional = true", "optional = false"), name="x.toml")
     with pytest.raises(BuildError):
         bench.execute(certain)
+    with pytest.raises(DriverError, match=r"left out: pgo \(its build failed: the compiler"):
+        bench.execute(parse(GOOD, name="x.toml"))
+
+
+NOTHING_LEFT = "nothing is left to compare with rel; broken or left out: pgo (it crashed)"
 
 
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
         ({"rel"}, "the base rel is not sound: it crashed"),
-        ({"control", "pgo"}, "nothing is left to compare with rel: all others are broken"),
+        ({"control", "pgo"}, NOTHING_LEFT),
+        ({"pgo"}, NOTHING_LEFT),
     ],
 )
-def test_without_a_base_or_anything_else_there_is_nothing_to_measure(
+def test_without_a_base_or_a_candidate_there_is_nothing_to_measure(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, broken: set[str], message: str
 ) -> None:
     target = PretendedTarget(frozenset(broken))
@@ -308,19 +317,41 @@ def test_without_a_base_or_anything_else_there_is_nothing_to_measure(
         bench.execute(parse(GOOD, name="x.toml"))
     assert error.value.message == message
     assert bench.run is not None
-    assert bench.store.run(bench.run.id).error == message
+    run = bench.store.run(bench.run.id)
+    assert (run.state, run.error) == (RunState.FAILED, message)
+
+
+def test_a_run_without_a_candidate_measures_the_base_and_its_control(bench: Bench) -> None:
+    alone = "".join(line for line in GOOD.splitlines(keepends=True) if "pgo" not in line)
+    assert bench.execute(parse(alone, name="x.toml")).state is RunState.DONE
+    assert PretendedMeasuring.subjects == ("rel", "control")
 
 
 def test_a_subject_that_broke_takes_no_part_when_the_run_goes_on(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    experiment = parse(GOOD, name="x.toml")
+    experiment = parse(AMPLE, name="x.toml")
     target = PretendedTarget(frozenset({"pgo"}))
     monkeypatch.setattr(execute, "target_class", lambda _: target)
     run = bench.execute(experiment)
     bench.execute(experiment, run)
-    assert PretendedMeasuring.subjects == ("rel", "control")
+    assert PretendedMeasuring.subjects == ("rel", "control", "o1")
     assert not any("pgo" in label for _, label in bench.begun())
+
+
+def test_a_run_whose_only_candidate_broke_fails_again_when_it_goes_on(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment = parse(GOOD, name="x.toml")
+    target = PretendedTarget(frozenset({"pgo"}))
+    monkeypatch.setattr(execute, "target_class", lambda _: target)
+    run: Run | None = None
+    for _ in range(2):
+        with pytest.raises(DriverError) as error:
+            bench.execute(experiment, run)
+        assert error.value.message == NOTHING_LEFT
+        assert bench.run is not None
+        run = bench.store.run(bench.run.id)
 
 
 def test_an_error_is_kept_with_the_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,7 @@ def run(session: Session, store: Store) -> Run:
             hone_version="0",
         )
     )
-    for position, name in enumerate(NAMES):
+    for position, name in enumerate((*NAMES, "o3")):
         store.set_subject(new.id, position, subject(name))
     return new
 
@@ -107,6 +107,7 @@ base = "rel"
 sqlite = "apt:sqlite3"
 [subjects]
 rel = { dbms = "sqlite", source = "sqlite" }
+pgo = { like = "rel", variant = "o1" }
 o3 = { like = "rel", variant = "o3" }
 [workload]
 suite = "speedtest1"
@@ -207,6 +208,12 @@ def builds(tmp_path: Path) -> dict[str, Build]:
     return {name: pretended_build(tmp_path / "builds" / name) for name in NAMES}
 
 
+@pytest.fixture
+def two_candidates(builds: dict[str, Build], tmp_path: Path) -> dict[str, Build]:
+    """Return builds of which one may break, since another candidate is left."""
+    return builds | {"o3": pretended_build(tmp_path / "builds" / "o3")}
+
+
 @pytest.mark.parametrize("slices", Slices)
 def test_every_subject_is_measured_once_in_every_block(
     bench: Bench, builds: dict[str, Build], slices: Slices
@@ -305,9 +312,9 @@ def test_a_resumed_run_keeps_its_order(bench: Bench, builds: dict[str, Build]) -
 
 
 def test_a_subject_whose_data_is_damaged_takes_no_further_part(
-    bench: Bench, builds: dict[str, Build], monkeypatch: pytest.MonkeyPatch
+    bench: Bench, two_candidates: dict[str, Build], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    measuring = bench.measure(builds)
+    measuring = bench.measure(two_candidates)
     damage = {"pgo": DriverError("the server's tables are damaged: 3.3.2.1")}
     monkeypatch.setattr(measuring.target, "check", lambda: damage)
     assert measuring.run() == "blocks"
@@ -316,10 +323,10 @@ def test_a_subject_whose_data_is_damaged_takes_no_further_part(
 
 
 def test_a_subject_that_fails_twice_running_takes_no_further_part(
-    bench: Bench, builds: dict[str, Build], tmp_path: Path
+    bench: Bench, two_candidates: dict[str, Build], tmp_path: Path
 ) -> None:
-    builds["pgo"] = pretended_build(tmp_path / "builds" / "bad", GARBAGE)
-    measuring = bench.measure(builds)
+    two_candidates["pgo"] = pretended_build(tmp_path / "builds" / "bad", GARBAGE)
+    measuring = bench.measure(two_candidates)
     assert measuring.run() == "blocks"
     assert measuring.broken["pgo"].startswith("it failed on ")
     assert "printed an unexpected" in measuring.broken["pgo"]
@@ -351,10 +358,10 @@ def failed(bench: Bench) -> list[tuple[int, str, str]]:
 
 @pytest.mark.usefixtures("alternating")
 def test_a_subject_that_fails_on_one_set_in_every_block_takes_no_further_part(
-    bench: Bench, builds: dict[str, Build], tmp_path: Path
+    bench: Bench, two_candidates: dict[str, Build], tmp_path: Path
 ) -> None:
-    builds["pgo"] = pretended_build(tmp_path / "builds" / "bad", FAILING_ON_CTE)
-    measuring = bench.measure(builds)
+    two_candidates["pgo"] = pretended_build(tmp_path / "builds" / "bad", FAILING_ON_CTE)
+    measuring = bench.measure(two_candidates)
     assert measuring.run() == "blocks"
     assert measuring.broken["pgo"].startswith("it failed on cte again: ")
     assert failed(bench) == [(0, "cte", "pgo"), (1, "cte", "pgo")]
@@ -362,13 +369,13 @@ def test_a_subject_that_fails_on_one_set_in_every_block_takes_no_further_part(
 
 @pytest.mark.usefixtures("alternating")
 def test_what_a_subject_failed_on_before_counts_when_the_run_goes_on(
-    bench: Bench, builds: dict[str, Build], tmp_path: Path
+    bench: Bench, two_candidates: dict[str, Build], tmp_path: Path
 ) -> None:
-    builds["pgo"] = pretended_build(tmp_path / "builds" / "bad", FAILING_ON_CTE)
-    first = bench.measure(builds, replace(DESIGN, max_blocks=1))
+    two_candidates["pgo"] = pretended_build(tmp_path / "builds" / "bad", FAILING_ON_CTE)
+    first = bench.measure(two_candidates, replace(DESIGN, max_blocks=1))
     assert first.run() == "blocks"
     assert first.broken == {}
-    resumed = bench.measure(builds)
+    resumed = bench.measure(two_candidates)
     assert resumed.run() == "blocks"
     assert "pgo" in resumed.broken
     assert failed(bench) == [(0, "cte", "pgo"), (1, "cte", "pgo")]
@@ -413,25 +420,28 @@ def test_a_subject_that_failed_once_is_measured_on_and_told(
 
 
 def test_a_subject_that_broke_keeps_nobody_from_the_target(
-    bench: Bench, builds: dict[str, Build], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, two_candidates: dict[str, Build], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    builds["pgo"] = pretended_build(tmp_path / "builds" / "breaking")
-    change_after(4, builds["pgo"], GARBAGE, monkeypatch)
+    two_candidates["pgo"] = pretended_build(tmp_path / "builds" / "breaking")
+    change_after(4, two_candidates["pgo"], GARBAGE, monkeypatch)
     design = replace(DESIGN, target=0.99, min_blocks=6, max_blocks=12)
-    assert bench.measure(builds, design).run() == "target"
+    assert bench.measure(two_candidates, design).run() == "target"
     samples = bench.store.samples(bench.run.id)
     measured = set(samples.measured_subjects())
-    assert measured == set(NAMES), "what was measured of it is kept"
-    del builds["pgo"]
-    assert bench.measure(builds, design).run() == "target", "it takes no part when resumed either"
+    assert measured == {*NAMES, "o3"}, "what was measured of it is kept"
+    del two_candidates["pgo"]
+    again = bench.measure(two_candidates, design)
+    assert again.run() == "target", "it takes no part when resumed either"
 
 
-def test_a_base_beside_which_nothing_is_left_is_not_measured_on(
-    bench: Bench, builds: dict[str, Build], tmp_path: Path
+@pytest.mark.parametrize("bad", [("pgo", "control"), ("pgo",)])
+def test_a_base_beside_which_no_candidate_is_left_is_not_measured_on(
+    bench: Bench, builds: dict[str, Build], tmp_path: Path, bad: tuple[str, ...]
 ) -> None:
-    for name in ("pgo", "control"):
+    for name in bad:
         builds[name] = pretended_build(tmp_path / "bad" / name, GARBAGE)
-    with pytest.raises(DriverError, match="nothing is left to compare with rel"):
+    left = r"nothing is left to compare with rel; broken or left out: pgo \(it failed on "
+    with pytest.raises(DriverError, match=left):
         bench.measure(builds).run()
 
 

@@ -30,7 +30,7 @@ from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Listener, StepReport, StepReporter
 from dbhone.experiment.measure import Measuring, check_conditions
 from dbhone.experiment.model import Experiment, SubjectDeclaration
-from dbhone.experiment.participants import LEFT_OUT, Participants
+from dbhone.experiment.participants import LEFT_OUT, Participants, nothing_to_compare
 from dbhone.experiment.plan import (
     Calibrate,
     CheckMachine,
@@ -199,12 +199,12 @@ class Execution:
             case Calibrate():
                 self._schedule = self._service.exclusively(self._target.schedule)
             case Measure():
-                self._stopped_by = self._measure(self._participants.of(step))
+                self._stopped_by = self._measure(self._participants.of(step), plan)
             case _:
                 raise TypeError(f"nothing performs {type(step).__name__}")
 
     def _break(self, name: str, build: BuildResult, reason: str) -> None:
-        self._participants.remove(name)
+        self._participants.remove(name, reason)
         self._describe(name, build, broken=reason)
         self._recorder.note(f"{name} is broken and takes no part: {reason}")
 
@@ -366,12 +366,11 @@ class Execution:
         kept = self._session.home.verifications / self._builds[name].build.digest
         return None if reason is None else f"{reason} (results: {kept})"
 
-    def _measure(self, subjects: tuple[str, ...]) -> str:
+    def _measure(self, subjects: tuple[str, ...], plan: Plan) -> str:
         """Measure the subjects that are sound; return why it ended."""
-        base = self._experiment.base.name
-        if subjects == (base,):
-            message = f"nothing is left to compare with {base}: all others are broken"
-            raise DriverError(message, hint=f"'hone show {self._run.id}' says why")
+        if not set(subjects).intersection(self._experiment.compared):
+            reasons = {**plan.left_out, **self._participants.reasons}
+            raise nothing_to_compare(self._experiment, reasons)
         schedule = self._schedule or self._target.schedule()
         self._recorder.warn(*conditions_notes(self._experiment))
         measuring = Measuring(self._target, subjects, schedule, self._service, self._recorder)

@@ -22,6 +22,7 @@ from dbhone.experiment.events import BlockEnded, SliceStarted
 from dbhone.experiment.failures import ConsecutiveFailures
 from dbhone.experiment.model import Experiment, Servers
 from dbhone.experiment.order import block_order, subject_order
+from dbhone.experiment.participants import nothing_to_compare
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.target import Schedule, Target
 from dbhone.experiment.time_allocation import allocate_time
@@ -93,7 +94,7 @@ class Measuring:
         """Measure; return why it ended: ``target``, ``clear``, ``blocks`` or ``budget``.
 
         Raises BudgetSpentError if too little is left for one block, DriverError if the base cannot
-        be measured.
+        be measured or nothing is left to compare with it.
         """
         with self._inhibitor:
             block = self._first_open_block()
@@ -316,8 +317,8 @@ class Measuring:
         if subject == self._base:
             raise DriverError(f"the base cannot be measured: {reason}", hint=hint)
         self.broken[subject] = reason
-        if self._sound() == (self._base,):
-            raise DriverError(f"nothing is left to compare with {self._base}: {reason}", hint=hint)
+        if not set(self._sound()).intersection(self.experiment.compared):
+            raise nothing_to_compare(self.experiment, self.broken, hint=hint)
 
 
 def _finite(value: float) -> float | None:

@@ -185,6 +185,15 @@ class Experiment:
         return next(subject for subject in self.subjects if subject.role is Role.BASE)
 
     @property
+    def compared(self) -> tuple[str, ...]:
+        """The names of what the base is compared with: candidates, or without any its controls."""
+        candidates = self._names_of(Role.CANDIDATE)
+        return candidates or self._names_of(Role.CONTROL)
+
+    def _names_of(self, role: Role) -> tuple[str, ...]:
+        return tuple(subject.name for subject in self.subjects if subject.role is role)
+
+    @property
     def trained_sets(self) -> frozenset[str]:
         """The sets that some subject is trained on: the in-sample ones."""
         trainings = (subject.training for subject in self.subjects if subject.training)

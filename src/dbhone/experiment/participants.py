@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from dbhone.errors import DriverError
 from dbhone.experiment.estimates import SpeedFactor
 from dbhone.experiment.events import StepReport
 from dbhone.experiment.model import Experiment
@@ -11,9 +12,11 @@ from dbhone.experiment.plan import Compile, Plan, PlanStep, PostLink, TakeReadyM
 from dbhone.experiment.planning import leaves_time
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.measurement.record import Warning
+from dbhone.units import listed
 
 LEFT_OUT = "left-out"
 """The code of the warning that a subject takes no part."""
+_AGAIN = "mend what is wrong with them; a new run tries them again"
 _NO_TIME = "too little of the budget would be left for measuring"
 
 
@@ -35,7 +38,7 @@ class Participants:
             for subject in experiment.subjects
             if not subject.optional or subject.name in measured
         }
-        self._out: set[str] = set()
+        self._out: dict[str, str] = {}
         self._made: set[str] = set()
         # How far a guess is off says nothing of what a build here took before.
         self._speed = {guessed: SpeedFactor() for guessed in (False, True)}
@@ -48,9 +51,14 @@ class Participants:
         """Return the subjects of a step that take part."""
         return tuple(name for name in step.subjects if name not in self._out)
 
-    def remove(self, name: str) -> None:
+    @property
+    def reasons(self) -> Mapping[str, str]:
+        """Why subjects take no part any more, by their names."""
+        return self._out
+
+    def remove(self, name: str, reason: str) -> None:
         """Let a subject take no further part."""
-        self._out.add(name)
+        self._out[name] = reason
 
     def leave_out(self, reasons: Mapping[str, str]) -> None:
         """Let subjects take no part that cannot be built or started on this machine."""
@@ -83,7 +91,7 @@ class Participants:
     def _leave_out(self, name: str, reason: str) -> str:
         """Let a subject take no part, with a warning. Return the warning's text."""
         text = f"{name} was left out: {reason}"
-        self._out.add(name)
+        self._out[name] = reason
         self._recorder.warn(Warning(code=LEFT_OUT, text=text, subject=name))
         return text
 
@@ -101,3 +109,15 @@ class Participants:
         )
         left = self._recorder.left()
         return leaves_time(self._experiment, name, self._out, left=left, build=seconds)
+
+
+def nothing_to_compare(
+    experiment: Experiment, reasons: Mapping[str, str], *, hint: str | None = None
+) -> DriverError:
+    """Return the error that nothing is left that the base could be compared with.
+
+    ``reasons`` say why subjects take no part any more.
+    """
+    out = [f"{name} ({reasons[name]})" for name in experiment.compared if name in reasons]
+    message = f"nothing is left to compare with {experiment.base.name}"
+    return DriverError(f"{message}; broken or left out: {listed(out)}", hint=hint or _AGAIN)

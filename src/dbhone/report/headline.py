@@ -30,7 +30,7 @@ from dbhone.measurement.record import Role, Run, Subject
 from dbhone.report.context import serves, short_names, workload
 from dbhone.report.findings import Findings
 from dbhone.report.wording import compiler, cost_words, format_ratio, joined
-from dbhone.units import count_of
+from dbhone.units import count_of, listed
 
 _NAMED = 2
 
@@ -140,7 +140,7 @@ def _finding(data: _HeadlineData, candidates: list[Subject]) -> str:
         return f"There is no verdict: nothing was compared with {data.base.name}."
     whole = [subject for subject in compared if subject.broken is None]
     if not whole:
-        return f"There is no verdict: every build but {data.base.name} broke."
+        return f"There is no verdict: {listed([subject.name for subject in compared])} broke."
     scores = [overall(data.analysis, subject.name) for subject in whole]
     known = [score for score in scores if score is not None]
     judged = [score for score in known if score.verdict != Verdict.NOT_ENOUGH_DATA]

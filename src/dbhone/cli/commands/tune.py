@@ -160,9 +160,8 @@ def command(context: Context, /, source: str, **options: Any) -> int:
 
         def execute(experiment: Experiment, run: Run, refresh: bool) -> None:
             ended = _execute(context, experiment, run, session, store, refresh=refresh)
-            if ended is not None:
-                _, written = save_reports(keep_refusal(request, ended, store), store, session.home)
-                context.err.print(labelled("report", str(written[0])), soft_wrap=True)
+            _, written = save_reports(keep_refusal(request, ended, store), store, session.home)
+            context.err.print(labelled("report", str(written[0])), soft_wrap=True)
 
         decision = run_search(request, session, store, execute, refresh=chosen.refresh)
         finished = finished_of(runs_named(request.name, store), store)
@@ -206,8 +205,8 @@ def _execute(
     store: Store,
     *,
     refresh: bool,
-) -> Run | None:
-    """Execute a run of the search and return it; None if it has ended since its builds broke."""
+) -> Run:
+    """Execute a run of the search to its end, and return it; it has ended too if all broke."""
     context.err.print(headed(f"run {run.id}", experiment.title), soft_wrap=True)
     try:
         return perform(context, experiment, run, session=session, store=store, refresh=refresh)
@@ -215,9 +214,10 @@ def _execute(
         error.hint = "run the same command again to continue"
         raise
     except HoneError:
-        if not has_ended(store.run(run.id)):
+        ended = store.run(run.id)
+        if not has_ended(ended):
             raise
-        return None
+        return ended
 
 
 def _tell(context: Context, found: Search) -> None:
