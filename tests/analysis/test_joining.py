@@ -14,7 +14,7 @@ from dbhone.analysis.joining import Joined, join
 from dbhone.analysis.verdict import Analysis, half_width
 from dbhone.errors import UsageError
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Role, Run
+from dbhone.measurement.record import Role, Run, Warning
 from dbhone.measurement.sample_array import SampleArray
 from tests.analysis.blocks import noisy
 from tests.analysis.columns import columns, samples_of
@@ -239,10 +239,32 @@ class TestWhatDoesNotAddUp:
         assert "run 1 is named twice" in self.refused(run, run)
         assert "run 2 measured fewer than two versions" in self.refused(run, a_run(2, "8.0"))
 
-    def test_cpus_that_were_kept_awake_in_one_run_only(self) -> None:
-        other = a_run(2, "8.0", "8.4", workload="rows = 1000\n[design]\nawake = true")
+    @pytest.mark.parametrize(
+        ("design", "way"),
+        [
+            ("awake = true", "CPUs were kept awake"),
+            ('slices = "short"', "sets were measured in short slices"),
+            ('slices = "frozen"', "sets were measured in short slices"),
+            ('servers = "one"', "one server was up at a time"),
+        ],
+    )
+    def test_a_way_of_measuring_that_one_run_only_declares(self, design: str, way: str) -> None:
+        other = a_run(2, "8.0", "8.4", workload=f"rows = 1000\n[design]\n{design}")
         said = self.refused(a_run(1, "5.6", "8.0"), other)
-        assert "CPUs were kept awake in only one of run 1 and run 2" in said
+        assert f"{way} in only one of run 1 and run 2" in said
+
+    @pytest.mark.parametrize(
+        ("code", "way"),
+        [
+            ("short-slices", "sets were measured in short slices"),
+            ("one-server", "one server was up at a time"),
+        ],
+    )
+    def test_a_way_of_measuring_that_hone_chose_in_one_run_only(self, code: str, way: str) -> None:
+        chosen = Warning(code=code, text="it was measured so")
+        other = a_run(2, "8.0", "8.4", warnings=(chosen,))
+        assert f"{way} in only one of" in self.refused(a_run(1, "5.6", "8.0"), other)
+        joined(a_run(1, "5.6", "8.0", warnings=(chosen,)), other)
 
     def test_orders_that_contradict(self) -> None:
         said = self.refused(a_run(1, "5.6", "8.0", "8.4"), a_run(2, "8.4", "8.0"))

@@ -10,8 +10,9 @@ import pytest
 from dbhone.errors import UnknownName, UsageError
 from dbhone.experiment.join import JoinRequest, joining_name, joining_text
 from dbhone.experiment.load import parse
+from dbhone.experiment.model import Servers
 from dbhone.experiment.templates import DesignOptions
-from dbhone.measurement.record import Role, Run
+from dbhone.measurement.record import Role, Run, Warning
 from dbhone.source.known_versions import KnownVersion, known_versions
 from tests.report.sample_history import a_version
 from tests.report.sample_servers import a_server_run
@@ -127,6 +128,24 @@ def test_what_would_keep_the_runs_apart_is_taken_over_from_its_design() -> None:
     second = parse(joining_text(request("8.0.12", run=run)), name="x")
     assert first.awake
     assert (second.awake, second.allot, second.slices) == (first.awake, first.allot, first.slices)
+
+
+@pytest.mark.parametrize(
+    ("design", "chosen", "servers"),
+    [
+        ("", "waited", Servers.ALL),
+        ("", "one-server", Servers.ONE),
+        ('servers = "auto"\n', "one-server", Servers.ONE),
+        ('servers = "one"\n', "one-server", Servers.ONE),
+        ('servers = "all"\n', "waited", Servers.ALL),
+    ],
+)
+def test_as_many_servers_are_up_at_a_time_as_in_the_run(
+    design: str, chosen: str, servers: Servers
+) -> None:
+    note = Warning(code=chosen, text="")
+    run = a_run(experiment=f"{EXPERIMENT}{design}", warnings=(note,))
+    assert parse(joining_text(request("8.0.12", run=run)), name="x").servers is servers
 
 
 @pytest.mark.parametrize(

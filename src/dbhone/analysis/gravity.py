@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbhone.measurement.record import COLD, IDENTICAL, REFUSED, Warning
+from dbhone.measurement.record import (
+    COLD,
+    IDENTICAL,
+    ONE_SERVER,
+    REFUSED,
+    SHORT_SLICES,
+    Warning,
+)
 
 CONTROL_DIFFERS = "control-differs"
 """The code of the warning that the base differs from itself."""
@@ -59,7 +66,7 @@ GRAVITY = (
     "units-without-profile",
     "asynchronous-commits",
     COLD,
-    "one-server",
+    ONE_SERVER,
     "settings-differ",
     "setting-dropped",
     "setting-translated",
@@ -69,7 +76,7 @@ GRAVITY = (
     "slow-operations",
     "suite-note",
     "joined",
-    "short-slices",
+    SHORT_SLICES,
     "unsettled",
     "waited",
     "not-measured",

@@ -186,7 +186,7 @@ def _check_same(earlier: JoinableRun, part: JoinableRun, one: Subject, other: Su
 
 
 def _check_alike(first: JoinableRun, part: JoinableRun) -> None:
-    """Refuse runs that did not do the same work, or not on the same machine."""
+    """Refuse runs that did not do the same work, on the same machine, measured in the same way."""
     first_run, other = first.run, part.run
     if first_run.machine.fingerprint != other.machine.fingerprint:
         raise UsageError(f"{part.title} was measured on a different machine from {first.title}")
@@ -195,16 +195,22 @@ def _check_alike(first: JoinableRun, part: JoinableRun) -> None:
             f"{part.title} ran {other.suite} ({other.size}), {first.title}"
             f" {first_run.suite} ({first_run.size})"
         )
-    if first_run.declared.awake != other.declared.awake:
-        raise UsageError(
-            f"CPUs were kept awake in only one of {first.title} and {part.title}, which changes"
-            " how servers compare"
-        )
-    workload, others = first_run.declared.workload, other.declared.workload
+    ways = (
+        ("CPUs were kept awake", first_run.declared.awake, other.declared.awake),
+        ("sets were measured in short slices", first_run.in_short_slices, other.in_short_slices),
+        ("one server was up at a time", first_run.one_server, other.one_server),
+    )
+    for way, own, others in ways:
+        if own != others:
+            raise UsageError(
+                f"{way} in only one of {first.title} and {part.title}, which changes how servers"
+                " compare"
+            )
+    workload, other_workload = first_run.declared.workload, other.declared.workload
     differing = [
         key
-        for key in sorted({*workload, *others} - {"sets", "suite", "size"})
-        if workload.get(key) != others.get(key)
+        for key in sorted({*workload, *other_workload} - {"sets", "suite", "size"})
+        if workload.get(key) != other_workload.get(key)
     ]
     if differing:
         raise UsageError(

@@ -18,7 +18,7 @@ from dbhone.versions import age
 
 _KEPT = ("config", "observe", "training")
 """What both runs have alike, or they would not add up."""
-_KEPT_OF_DESIGN = ("allot", "awake", "slices")
+_KEPT_OF_DESIGN = ("allot", "awake", "slices", "servers")
 """What both designs have alike, for the same reason."""
 _OWN = ("rebuild", "optional")
 """What a subject does not take over from the one that it is like."""
@@ -87,7 +87,7 @@ def joining_text(request: JoinRequest) -> str:
             },
             **{name: declared.get(name, {}) for name in _KEPT},
             "workload": declared["workload"] | ({"sets": request.sets} if request.sets else {}),
-            "design": _design(declared) | design_table(request.design, len(names) + 1),
+            "design": _design(run, declared) | design_table(request.design, len(names) + 1),
         },
     )
 
@@ -120,9 +120,11 @@ def _subject(declared: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {key: model[key] for key in model if key not in _OWN} | own
 
 
-def _design(declared: Mapping[str, Any]) -> dict[str, Any]:
+def _design(run: Run, declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is kept of the design; how many servers are up is no longer hone's to choose."""
     design = declared.get("design", {})
-    return {name: design[name] for name in _KEPT_OF_DESIGN if name in design}
+    kept = {name: design[name] for name in _KEPT_OF_DESIGN if name in design}
+    return kept | {"servers": "one" if run.one_server else "all"}
 
 
 def _source(declared: Mapping[str, Any], name: str) -> dict[str, Any]:

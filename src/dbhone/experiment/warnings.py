@@ -19,7 +19,7 @@ from dbhone.dbms.base_settings import pairs
 from dbhone.experiment.model import Experiment, Servers
 from dbhone.instance.settings import ResolvedSettings, Translated
 from dbhone.measurement.conditions import Condition
-from dbhone.measurement.record import COLD, Slice, Sliced, Warning
+from dbhone.measurement.record import COLD, ONE_SERVER, SHORT_SLICES, Slice, Sliced, Warning
 from dbhone.measurement.store import Done
 from dbhone.process import can_enclose
 from dbhone.units import count_of, listed
@@ -79,7 +79,7 @@ def conditions_notes(experiment: Experiment) -> Iterator[Warning]:
         )
     if experiment.servers is Servers.ONE:
         yield Warning(
-            code="one-server",
+            code=ONE_SERVER,
             text="one server was up at a time, and completed all sets before the next one started:"
             " what is compared was measured minutes apart, so the noise of the machine weighs more",
         )
@@ -349,7 +349,7 @@ def slice_notes(sliced: Sequence[Sliced]) -> Iterator[Warning]:
     typical = statistics.median(slice.seconds for slices in trials.values() for slice in slices)
     rounds = statistics.median_high(len(slices) for slices in trials.values())
     yield Warning(
-        code="short-slices",
+        code=SHORT_SLICES,
         text="it was measured in short slices: the clients of all subjects stayed connected, and"
         f" all but one's were paused; a slice took {typical:.2g} s, and a step had"
         f" {count_of(rounds, 'round')} in a block, each with a slice of every subject",

@@ -22,16 +22,23 @@ class Declared:
 
     ``history`` is the order of versions, empty if the run is not a history. ``workload`` is that
     section of the file. ``subjects`` are all that are declared; some may be missing in the run.
-    With ``awake`` no CPU sleeps while something is measured. ``observes`` says whether servers are
-    observed meanwhile. ``grade`` is that at which builds were verified, empty for none.
+    With ``awake`` no CPU sleeps while something is measured. ``short_slices`` and ``one_server``
+    say that these are asked for; hone may choose them by itself. ``observes`` says whether servers
+    are observed meanwhile. ``grade`` is that at which builds were verified, empty for none.
     """
 
     history: tuple[str, ...] = ()
     workload: Mapping[str, Any]
     subjects: tuple[str, ...] = ()
     awake: bool = False
+    short_slices: bool = False
+    one_server: bool = False
     observes: bool = True
     grade: str = ""
+
+
+_SHORT = ("short", "frozen")
+"""The words for short slices; the second is that of earlier files."""
 
 
 @cache
@@ -42,11 +49,14 @@ def read_declared(text: str) -> Declared:
     except (ValueError, RecursionError):
         file = {}
     order = _table(file, "history").get("order", ())
+    design = _table(file, "design")
     return Declared(
         history=tuple(map(str, order)) if isinstance(order, list) else (),
         workload=_table(file, "workload"),
         subjects=tuple(_table(file, "subjects")),
-        awake=_table(file, "design").get("awake") is True,
+        awake=design.get("awake") is True,
+        short_slices=design.get("slices") in _SHORT,
+        one_server=design.get("servers") == "one",
         observes=_table(file, "observe").get("enabled") is not False,
         grade=str(_table(file, "verification").get("grade", "")),
     )
@@ -57,6 +67,10 @@ def _table(file: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return table if isinstance(table, dict) else {}
 
 
+SHORT_SLICES = "short-slices"
+"""The code of the warning that says that sets were measured in short slices."""
+ONE_SERVER = "one-server"
+"""The code of the warning that says that one server was up at a time."""
 COLD = "cold"
 """The code of the warning that says that servers were measured cold."""
 IDENTICAL = "identical"
@@ -401,6 +415,19 @@ class Run:
     def declared(self) -> Declared:
         """What its experiment's file declares."""
         return read_declared(self.experiment)
+
+    @property
+    def in_short_slices(self) -> bool:
+        """Whether sets were measured in short slices, as declared or as hone chose."""
+        return self.declared.short_slices or self._carries(SHORT_SLICES)
+
+    @property
+    def one_server(self) -> bool:
+        """Whether one server was up at a time, as declared or as hone chose."""
+        return self.declared.one_server or self._carries(ONE_SERVER)
+
+    def _carries(self, code: str) -> bool:
+        return any(warning.code == code for warning in self.warnings)
 
     @property
     def version_order(self) -> tuple[str, ...]:
