@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
 
 from dbhone.errors import MachineError, ToolError
 from dbhone.measurement import stack_sampling
-from dbhone.measurement.stack_sampling import StackFrame, StackSample, check_sampling, parsed
+from dbhone.measurement.stack_sampling import (
+    StackFrame,
+    StackSample,
+    StackSampler,
+    check_sampling,
+    parsed,
+)
 
 PRINTED = """\
   2641.700329:
@@ -35,6 +43,30 @@ def test_samples_are_read_with_their_moments_and_frames() -> None:
 
 def test_what_was_not_sampled_is_not_there() -> None:
     assert list(parsed(iter(["", "# nothing", "  12.5: "]))) == []
+
+
+ENDLESS = """\
+#!/bin/sh
+trap '' INT
+echo cut off > perf.data
+while :; do sleep 0.01; done
+"""
+
+
+def test_a_perf_that_does_not_end_by_itself_is_ended_and_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    perf = tmp_path / "bin" / "perf"
+    perf.parent.mkdir()
+    perf.write_text(ENDLESS)
+    perf.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{perf.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(stack_sampling, "_ENDING", 0.01)
+    with StackSampler([os.getpid()], tmp_path) as sampler:
+        while not (tmp_path / "perf.data").exists():
+            time.sleep(0.01)
+        with pytest.raises(ToolError, match=r"it did not end within .* and was stopped"):
+            sampler.stop()
 
 
 def test_a_missing_perf_is_told_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:

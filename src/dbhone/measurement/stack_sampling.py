@@ -105,10 +105,13 @@ class StackSampler:
         self._process.close()
 
     def stop(self) -> None:
-        """End the sampling. Raises ToolError if perf failed."""
+        """End the sampling. Raises ToolError if perf failed, or did not end by itself."""
         self._process.signal(signal.SIGINT)
-        self._process.wait(_ENDING)
+        if not self._process.wait(_ENDING):
+            self._process.time_out()
         finished = self._process.finish()
+        if finished.timed_out:  # what it wrote is cut off
+            raise ToolError(f"perf could not sample the server: it {finished.ending()}")
         if not self._data.exists() or not self._data.stat().st_size:
             text = self._log.read_text("utf-8", "replace").strip() if self._log.exists() else ""
             raise ToolError(f"perf could not sample the server: {text or finished.ending()}")
