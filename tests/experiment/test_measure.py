@@ -465,6 +465,19 @@ def test_every_set_is_asked_as_long_in_every_block_where_that_is_wanted(
     assert len(looked) == (2 if wanted else 0)
 
 
+def test_time_is_divided_by_ratios_to_the_base_wherever_the_file_declares_it(
+    bench: Bench, builds: dict[str, Build], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[list[str]] = []
+    monkeypatch.setattr(
+        "dbhone.experiment.measure.allocate_time",
+        lambda _, subjects, *__, **___: given.append(list(subjects)),
+    )
+    turned = {name: builds[name] for name in reversed(NAMES)}
+    bench.measure(turned, replace(DESIGN, max_blocks=1)).run()
+    assert given == [["rel", "pgo", "control"]]
+
+
 def await_spinners(count: int, *, spinning: bool) -> None:
     """Wait until so many programs of ours yield to all others, and whether they run or stop."""
     while True:

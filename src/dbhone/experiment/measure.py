@@ -182,7 +182,7 @@ class Measuring:
         tasks = self.schedule.tasks
         allocation = allocate_time(
             self.store.sliced(self.run_id),
-            self._sound(),
+            sorted(self._sound(), key=lambda name: name != self._base),
             {name: task.run.seconds for name, task in tasks.items() if task.run},
             self._design,
             events=self._events,
