@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dbhone.analysis import change_points
 from dbhone.analysis.change_points import LEAST_CHANGE, find_changes
 from dbhone.analysis.history import History, Lineage, VersionTrend
 from dbhone.measurement.record import Group, Step
@@ -26,14 +27,12 @@ def _steps(names: Sequence[str], *, trained: Sequence[str] = ()) -> tuple[Step, 
     )
 
 
-def _found(
-    values: Array, *, controls: Mapping[str, str] | None = None, least: float = LEAST_CHANGE
-) -> History:
+def _found(values: Array, *, controls: Mapping[str, str] | None = None) -> History:
     of = samples(values)
     again = controls or {}
     versions = tuple(name for name in of.subjects if name not in again)
     lineage = Lineage(versions=versions, controls=again)
-    return find_changes(of, lineage, steps=_steps(of.steps), least=least)
+    return find_changes(of, lineage, steps=_steps(of.steps))
 
 
 def _planted(ratio: float, *, step: int, after: int, seed: int = 1, blocks: int = 10) -> Array:
@@ -78,10 +77,13 @@ class TestAChange:
         assert [(each.before, each.after) for each in trend.changes] == [("a", "b"), ("c", "d")]
         assert [round(each.ratio, 1) for each in trend.segments] == [1.0, 0.5, 1.0]
 
-    def test_of_less_than_the_least_is_not_told_however_certain(self) -> None:
+    def test_of_less_than_the_least_is_not_told_however_certain(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         values = noisy(5, (3, 4, 40), (1.0, 1.03, 1.03), spread=0.002)
         assert not any(each.changes for each in _found(values).steps)
-        assert all(each.changes for each in _found(values, least=0.01).steps)
+        monkeypatch.setattr(change_points, "LEAST_CHANGE", 0.01)
+        assert all(each.changes for each in _found(values).steps)
 
     def test_no_larger_than_what_the_control_shows_on_that_step_is_not_told(self) -> None:
         values = noisy(6, (4, 2, 20), (1.0, 0.8, 0.8, 1.0), spread=0.01)
@@ -116,12 +118,13 @@ class TestAChange:
 
 
 class TestWhereNothingChanged:
-    def test_hardly_a_run_has_a_false_alarm(self) -> None:
+    def test_hardly_a_run_has_a_false_alarm(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(change_points, "LEAST_CHANGE", 0.0)
         runs = 300
         alarms = 0
         for seed in range(runs):
             values = noisy(seed, (5, 12, 8), (1.0,) * 5, spread=0.1)
-            found = _found(values, least=0.0)
+            found = _found(values)
             alarms += any(each.changes or each.overall for each in found.steps)
         assert alarms / runs <= 0.05 + 2 * (0.05 * 0.95 / runs) ** 0.5
 

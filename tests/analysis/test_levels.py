@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.analysis.levels import Level, find_levels
-from dbhone.measurement.metric import BYTES_READ, THROUGHPUT
+from dbhone.measurement.metric import BYTES_READ
 from dbhone.measurement.sample_array import SampleArray
 from tests.analysis.blocks import analysed, noisy, samples
 
@@ -54,8 +54,3 @@ def test_values_that_cannot_be_are_left_out() -> None:
     level = _one(samples(np.array([[[100.0, np.inf, -1.0, 100.0]]])), "a")
     assert level.value == pytest.approx(100.0)
     assert level.blocks == 2
-
-
-def test_only_the_metrics_asked_for_are_told() -> None:
-    of = samples(np.ones((1, 1, 3)), metric=BYTES_READ)
-    assert find_levels(of, metrics=(THROUGHPUT,)) == ()

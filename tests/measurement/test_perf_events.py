@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import errno
-import mmap
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,49 +14,48 @@ from hypothesis import strategies as st
 from dbhone.measurement import perf_events
 from dbhone.measurement.perf_events import Event, open_counter, probe, scaled, why_not
 
-PAGES = 5000  # more than an interpreter needs to start
-TOUCH = """
-import mmap, os, sys
+SLEEPS = 500
+"""Each is a context switch; more than an interpreter needs to start."""
+SLEEP = f"""
+import os, sys, time
 sys.stdin.readline()
 if os.fork():
     os.wait()
 else:
-    pages = mmap.mmap(-1, 5000 * mmap.PAGESIZE)
-    pages.madvise(mmap.MADV_NOHUGEPAGE)
-    for page in range(5000):
-        pages[page * mmap.PAGESIZE] = 1
+    for _ in range({SLEEPS}):
+        time.sleep(1e-4)
 """
 
 
 @pytest.fixture
 def software_counter() -> None:
     """Events that the kernel counts by itself: the way to them is the same."""
-    support = probe(Event.PAGE_FAULTS)
-    if not support.available:
-        pytest.skip(f"no counter at all can be had here: {support.reason}")
+    counter = open_counter(os.getpid(), Event.CONTEXT_SWITCHES)
+    if counter is None:
+        pytest.skip("no counter at all can be had here")
+    counter.close()
 
 
 @pytest.mark.usefixtures("software_counter")
 def test_a_counter_counts_what_this_process_does() -> None:
-    with mmap.mmap(-1, PAGES * mmap.PAGESIZE) as pages:
-        pages.madvise(mmap.MADV_NOHUGEPAGE)
-        counter = open_counter(os.getpid(), Event.PAGE_FAULTS)
-        assert counter is not None
-        with counter:
-            before = counter.read()
-            for page in range(PAGES):
-                pages[page * mmap.PAGESIZE] = 1
-            after = counter.read()
+    counter = open_counter(os.getpid(), Event.CONTEXT_SWITCHES)
+    assert counter is not None
+    with counter:
+        readings = [counter.read()]
+        for _ in range(SLEEPS):
+            time.sleep(1e-4)
+            readings.append(counter.read())
 
-    assert before is not None
-    assert after is not None
-    assert after - before >= PAGES
+    counts = [reading for reading in readings if reading is not None]
+    assert len(counts) == len(readings)
+    assert counts == sorted(counts)
+    assert counts[-1] - counts[0] >= SLEEPS
 
 
 @pytest.mark.usefixtures("software_counter")
 def test_a_counter_counts_another_process_with_its_children_and_outlives_them() -> None:
-    process = subprocess.Popen([sys.executable, "-c", TOUCH], stdin=subprocess.PIPE)
-    counter = open_counter(process.pid, Event.PAGE_FAULTS)
+    process = subprocess.Popen([sys.executable, "-c", SLEEP], stdin=subprocess.PIPE)
+    counter = open_counter(process.pid, Event.CONTEXT_SWITCHES)
     assert counter is not None
     with counter:
         process.communicate(b"\n")
@@ -64,17 +63,7 @@ def test_a_counter_counts_another_process_with_its_children_and_outlives_them() 
 
     assert process.returncode == 0
     assert counted is not None
-    assert counted >= PAGES
-
-
-@pytest.mark.usefixtures("software_counter")
-def test_the_task_clock_never_goes_back() -> None:
-    counter = open_counter(os.getpid(), Event.TASK_CLOCK)
-    assert counter is not None
-    with counter:
-        readings = [counter.read() or 0 for _ in range(50)]
-    assert readings == sorted(readings)
-    assert readings[-1] > 0
+    assert counted >= SLEEPS
 
 
 def test_a_closed_counter_may_be_closed_again() -> None:
@@ -104,7 +93,7 @@ def test_whether_instructions_can_be_counted_is_told_as_it_is() -> None:
 def test_a_process_that_is_gone_cannot_be_counted() -> None:
     process = subprocess.Popen([sys.executable, "-c", "pass"])
     process.wait()
-    assert open_counter(process.pid, Event.PAGE_FAULTS) is None
+    assert open_counter(process.pid, Event.CONTEXT_SWITCHES) is None
 
 
 def test_each_refusal_of_the_kernel_has_its_reason(tmp_path: Path) -> None:

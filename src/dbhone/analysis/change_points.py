@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dbhone.analysis.comparison import CONFIDENCE
 from dbhone.analysis.estimate import estimate, summed, with_repeats
 from dbhone.analysis.history import Change, History, Lineage, Segment, VersionTrend
 from dbhone.analysis.indirect import Links, contrast
@@ -83,14 +84,7 @@ class _Test:
     threshold: float
 
 
-def find_changes(
-    samples: SampleArray,
-    lineage: Lineage,
-    *,
-    steps: Sequence[Step],
-    least: float = LEAST_CHANGE,
-    confidence: float = 0.95,
-) -> History:
+def find_changes(samples: SampleArray, lineage: Lineage, *, steps: Sequence[Step]) -> History:
     """Find where throughput changed between the versions of a lineage.
 
     Subjects without measurements take no part. Where a control differs from the version that it
@@ -101,15 +95,13 @@ def find_changes(
     known = {name: logs[row] for row, name in enumerate(samples.subjects)}
     chosen = [step for step in steps if step.name in samples.steps]
     singles, grouped = (
-        [_row(known, lineage, what, confidence) for what in rows]
+        [_row(known, lineage, what) for what in rows]
         for rows in (_singles(chosen, samples), _groups(chosen, samples))
     )
     return History(
         versions=tuple(name for name in lineage.versions if name in known),
-        confidence=confidence,
-        least=least,
-        steps=tuple(_family(singles, least, confidence)),
-        groups=tuple(_family(grouped, least, confidence)),
+        steps=tuple(_family(singles)),
+        groups=tuple(_family(grouped)),
     )
 
 
@@ -139,7 +131,7 @@ def _groups(steps: Sequence[Step], samples: SampleArray) -> Iterator[_What]:
                 )
 
 
-def _row(known: Mapping[str, Logs], lineage: Lineage, what: _What, confidence: float) -> _Row:
+def _row(known: Mapping[str, Logs], lineage: Lineage, what: _What) -> _Row:
     """Return a trend without the versions and steps that few blocks of their run have.
 
     With them, hardly any block would have all that is compared.
@@ -171,7 +163,7 @@ def _row(known: Mapping[str, Logs], lineage: Lineage, what: _What, confidence: f
     return _Row(
         what=what,
         logs={
-            name: with_repeats(known[name][kept], own, confidence).mean()
+            name: with_repeats(known[name][kept], own, CONFIDENCE).mean()
             for name, own in repeats.items()
         },
         links=links,
@@ -198,11 +190,11 @@ def _is_reached(name: str, present: Sequence[str], links: Links) -> bool:
 
 
 def _distance(logs: Logs) -> float:
-    centre = abs(float(estimate(logs, 0.95).centre))
+    centre = abs(float(estimate(logs, CONFIDENCE).centre))
     return 0.0 if math.isnan(centre) else centre
 
 
-def _family(rows: Sequence[_Row], least: float, confidence: float) -> Iterator[VersionTrend]:
+def _family(rows: Sequence[_Row]) -> Iterator[VersionTrend]:
     """Analyse rows whose tests are corrected together."""
     pairs = [(row, *pair) for row in rows for pair in _pairs(len(row.versions))]
     if not pairs:
@@ -212,10 +204,10 @@ def _family(rows: Sequence[_Row], least: float, confidence: float) -> Iterator[V
         for row, before, after in pairs
     ]
     places = [(before, after) for _, before, after in pairs]
-    tests = iter(_tests(differences, places, confidence))
+    tests = iter(_tests(differences, places))
     # Each row takes its own from the tests, which are in the order of the rows.
     tested = ((row, [next(tests) for _ in _pairs(len(row.versions))]) for row in rows)
-    return (_trend(row, row_tests, least, confidence) for row, row_tests in tested)
+    return (_trend(row, row_tests) for row, row_tests in tested)
 
 
 def _pairs(count: int) -> Iterator[tuple[int, int]]:
@@ -226,13 +218,13 @@ def _pairs(count: int) -> Iterator[tuple[int, int]]:
 
 
 def _tests(
-    differences: Sequence[Sequence[Logs]], places: Sequence[tuple[int, int]], confidence: float
+    differences: Sequence[Sequence[Logs]], places: Sequence[tuple[int, int]]
 ) -> Iterator[_Test]:
     """Test each difference, given by its terms, corrected together."""
-    estimates = summed(differences, confidence)
+    estimates = summed(differences, CONFIDENCE)
     enough = estimates.count >= MINIMUM_BLOCKS
     adjusted = holm(np.where(enough, estimates.p, np.nan))
-    thresholds = findable(estimates.error, estimates.freedom, adjusted, confidence)
+    thresholds = findable(estimates.error, estimates.freedom, adjusted, CONFIDENCE)
     for at, (before, after) in enumerate(places):
         yield _Test(
             before=before,
@@ -244,19 +236,17 @@ def _tests(
         )
 
 
-def _trend(row: _Row, tests: Sequence[_Test], least: float, confidence: float) -> VersionTrend:
-    floor = max(math.log1p(least), row.noise)
+def _trend(row: _Row, tests: Sequence[_Test]) -> VersionTrend:
+    floor = max(math.log1p(LEAST_CHANGE), row.noise)
     certain = [
-        test for test in tests if test.p_adjusted < 1 - confidence and abs(test.centre) >= floor
+        test for test in tests if test.p_adjusted < 1 - CONFIDENCE and abs(test.centre) >= floor
     ]
     cuts = [change for change in certain if change.after - change.before == 1]
     last = len(row.versions) - 1
     ends = next((change for change in certain if not cuts and change.after == last), None)
     bounds = [0, *(cut.after for cut in cuts), len(row.versions)]
     segments = [
-        _segment(row, slice(*piece), confidence)
-        for piece in itertools.pairwise(bounds)
-        if row.versions
+        _segment(row, slice(*piece)) for piece in itertools.pairwise(bounds) if row.versions
     ]
     return VersionTrend(
         step=row.what.step,
@@ -265,12 +255,9 @@ def _trend(row: _Row, tests: Sequence[_Test], least: float, confidence: float) -
         versions=row.versions,
         segments=tuple(segments),
         changes=tuple(
-            _change(row, cut, level, confidence)
-            for cut, level in zip(cuts, segments[1:], strict=True)
+            _change(row, cut, level) for cut, level in zip(cuts, segments[1:], strict=True)
         ),
-        overall=_change(row, ends, _segment(row, slice(last, None), confidence), confidence)
-        if ends
-        else None,
+        overall=_change(row, ends, _segment(row, slice(last, None))) if ends else None,
         likely_cause=_likely_cause(row, tests, ends) if ends else None,
         findable=_findable(tests, floor),
     )
@@ -283,8 +270,8 @@ def _likely_cause(row: _Row, tests: Sequence[_Test], ends: _Test) -> str | None:
     return row.versions[largest.after] if largest.centre / ends.centre >= _MOST else None
 
 
-def _segment(row: _Row, piece: slice, confidence: float) -> Segment:
-    estimates = summed([row.distance(row.versions[piece], row.versions[0])], confidence)
+def _segment(row: _Row, piece: slice) -> Segment:
+    estimates = summed([row.distance(row.versions[piece], row.versions[0])], CONFIDENCE)
     centre, half = float(estimates.centre[0]), float(estimates.half[0])
     bounded = not math.isnan(half)
     return Segment(
@@ -295,10 +282,8 @@ def _segment(row: _Row, piece: slice, confidence: float) -> Segment:
     )
 
 
-def _change(row: _Row, test: _Test, level: Segment, confidence: float) -> Change:
-    start, end = (
-        _segment(row, slice(place, place + 1), confidence) for place in (test.before, test.after)
-    )
+def _change(row: _Row, test: _Test, level: Segment) -> Change:
+    start, end = (_segment(row, slice(place, place + 1)) for place in (test.before, test.after))
     return Change(
         before=row.versions[test.before],
         after=row.versions[test.after],

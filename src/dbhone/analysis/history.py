@@ -95,11 +95,8 @@ class History:
     """The changes of all steps and groups.
 
     ``versions`` are in their order; ``groups`` begin with all groups together.
-    ``least`` is the smallest change that is reported.
     """
 
     versions: tuple[str, ...]
-    confidence: float
-    least: float
     steps: tuple[VersionTrend, ...]
     groups: tuple[VersionTrend, ...]

@@ -38,13 +38,11 @@ class Level:
     blocks: int
 
 
-def find_levels(
-    samples: SampleArray, *, metrics: tuple[Metric, ...] = FIGURES, confidence: float = 0.95
-) -> tuple[Level, ...]:
+def find_levels(samples: SampleArray, *, confidence: float = 0.95) -> tuple[Level, ...]:
     """Return the levels of all that was measured, by metric, subject and step."""
     return tuple(
         level
-        for metric in metrics
+        for metric in FIGURES
         if samples.has(metric)
         for level in _levels(samples, metric, samples.usable(metric), confidence)
     )

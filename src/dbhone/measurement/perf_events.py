@@ -37,10 +37,6 @@ class Event(Enum):
     """What is counted: its type and number in linux/perf_event.h."""
 
     INSTRUCTIONS = (0, 1)
-    TASK_CLOCK = (1, 1)
-    """Nanoseconds; counted by the kernel, so that every machine has it."""
-    PAGE_FAULTS = (1, 2)
-    """Counted by the kernel."""
     CONTEXT_SWITCHES = (1, 3)
     """Counted by the kernel, of which they are events: that needs root's rights, or a
     kernel.perf_event_paranoid of 1 or less."""
@@ -105,23 +101,22 @@ def open_counter(pid: int, event: Event = Event.INSTRUCTIONS) -> Counter | None:
         return None
 
 
-def probe(event: Event = Event.INSTRUCTIONS, *, root: Path = _ROOT) -> CounterSupport:
-    """Try to count for this process itself, and say what came of it."""
-    if event is Event.INSTRUCTIONS and _mixed_cores(root):
+def probe(*, root: Path = _ROOT) -> CounterSupport:
+    """Try to count the instructions of this process itself, and say what came of it."""
+    if _mixed_cores(root):
         return CounterSupport(
             available=False,
             reason="the cores of this CPU are of different kinds, whose counts do not add up",
         )
     try:
-        with Counter(_open(0, event)) as counter:
+        with Counter(_open(0, Event.INSTRUCTIONS)) as counter:
             counted = counter.read()
     except OSError as error:
         return CounterSupport(available=False, reason=why_not(error, root))
     if counted is None:
         reason = "the CPU's counters are all taken, for example by the kernel's NMI watchdog"
         return CounterSupport(available=False, reason=reason)
-    name = event.name.lower().replace("_", " ")
-    return CounterSupport(available=True, reason=f"{name} can be counted in user mode")
+    return CounterSupport(available=True, reason="instructions can be counted in user mode")
 
 
 def why_not(error: OSError, root: Path = _ROOT) -> str:

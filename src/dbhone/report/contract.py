@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from dbhone.analysis.ceiling import Ceiling, find_ceilings
+from dbhone.analysis.change_points import LEAST_CHANGE
 from dbhone.analysis.history import Change, History, Segment, VersionTrend
 from dbhone.analysis.levels import Level
 from dbhone.analysis.sample_size import SampleSize
@@ -126,7 +127,7 @@ def _needs(sample_size: SampleSize) -> dict[str, Any]:
 def _history(history: History) -> dict[str, Any]:
     return {
         "versions": list(history.versions),
-        "least_change": history.least,
+        "least_change": LEAST_CHANGE,
         "steps": [_trend(step) for step in history.steps],
         "groups": [_trend(group) for group in history.groups],
     }

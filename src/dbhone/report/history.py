@@ -173,7 +173,7 @@ def _table(context: ReportContext, history: History, short: Mapping[str, str]) -
     return Table(
         title="Where it changed",
         caption=f"Each version is compared with the one before it, in the same blocks. A change is "
-        f"of {history.least:.0%} or more, of more than the A/A control shows, and so certain that "
+        f"of {LEAST_CHANGE:.0%} or more, of more than the A/A control shows, and so certain that "
         "chance would hardly bring one in the whole run (Holm, over all neighbours and steps; "
         "groups are a family of their own). The ratio is the "
         f"later version's own, to {history.versions[0]}'s throughput. Where no change was found, "

@@ -132,11 +132,6 @@ class PausableRun:
         self._usage.close()
         self._process.close()
 
-    @property
-    def printed(self) -> bytes:
-        """What it has printed so far."""
-        return bytes(self._output)
-
     def proceed(self, seconds: float) -> DriverResult | None:
         """Let the driver run for this many seconds, or to its end; return its result if it ended.
 
