@@ -1,4 +1,4 @@
-"""From source to verdict on a real PostgreSQL: built, trained, proved, measured with sysbench."""
+"""From source to verdict on a real PostgreSQL: built, trained, verified, measured with sysbench."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ LINES = (
     "seekrandomwhilewriting :      11.638 micros/op 62451 ops/sec 0.320 seconds 20000 operations;"
     "  250.0 MB/s (13327 of 20000 found)\n",
 )
-PROOF = (
+VERIFYING = (
     "randomwithverify :       5.848 micros/op 170894 ops/sec 0.117 seconds 20000 operations;"
     " ( get:18000 put:1600 del:400 total:20000 found:8085)\n",
     "verifychecksum :    1816.000 micros/op 545 ops/sec 0.002 seconds 1 operations;\n",
@@ -108,7 +108,7 @@ def test_few_long_operations_are_timed_by_seconds() -> None:
 
 
 def test_a_proof_tells_what_was_done_and_found() -> None:
-    report = read(*LINES, *PROOF, verify=True)
+    report = read(*LINES, *VERIFYING, verify=True)
     assert report.verification is not None
     assert report.verification.splitlines() == [
         "fillrandom 20000",
@@ -130,7 +130,7 @@ def test_a_proof_has_what_was_found_where_nobody_writes_meanwhile() -> None:
         LINES[7].replace("seekrandomwhilewriting", "seekrandom"),
         "readreverse  :       0.356 micros/op 2757906 ops/sec 0.005 seconds 12645 operations;"
         " 1104.7 MB/s\n",
-        *PROOF,
+        *VERIFYING,
     )
     task = Task(set="hyper-clock", size=20_000)
     request = replace(REQUEST, task=task, verify=True)

@@ -67,9 +67,9 @@ def test_a_timed_statement_is_a_step_and_its_rows_are_operations() -> None:
 
 
 def test_the_answers_prove_what_was_written() -> None:
-    proof = read(PRINTED, verify=True).verification
-    assert proof is not None
-    assert read(PRINTED.replace("2000,7", "2000,8"), verify=True).verification != proof
+    verification = read(PRINTED, verify=True).verification
+    assert verification is not None
+    assert read(PRINTED.replace("2000,7", "2000,8"), verify=True).verification != verification
 
 
 @pytest.mark.parametrize(

@@ -117,10 +117,10 @@ def _table(plan: Plan) -> Table:
 
 
 def _rows(plan: Plan) -> Iterator[tuple[PlanStep, ...]]:
-    """Yield the steps, the proofs of all subjects together."""
-    for proofs, group in groupby(plan.steps, lambda step: isinstance(step, Verify)):
+    """Yield the steps, the verifications of all subjects together."""
+    for verifies, group in groupby(plan.steps, lambda step: isinstance(step, Verify)):
         steps = tuple(group)
-        yield from [steps] if proofs else ((step,) for step in steps)
+        yield from [steps] if verifies else ((step,) for step in steps)
 
 
 def _expected_together(steps: tuple[PlanStep, ...]) -> str:

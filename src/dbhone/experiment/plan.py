@@ -114,7 +114,7 @@ class CheckSubjects(PlanStep):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verify(PlanStep):
-    """Prove that a subject answers what the base answers, and that its data is consistent.
+    """Test that a subject answers what the base answers, and that its data is consistent.
 
     With a ``grade`` its build is put to the checks of that grade, too.
     """

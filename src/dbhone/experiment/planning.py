@@ -320,10 +320,10 @@ def _verification(
     build_plan: BuildPlan,
     progress: PlanProgress,
 ) -> Iterator[PlanStep]:
-    """Yield the check of all subjects together, and the proof of each; the base comes first.
+    """Yield the check of all subjects together, and the verification of each, the base first.
 
-    A subject that a run has measured was proved before. The base's answers are needed for as long
-    as one subject has not been.
+    A subject that a run has measured was verified before. The base's answers are needed for as
+    long as one subject has not been.
     """
     names = tuple(subject.name for subject in subjects)
     yield CheckSubjects(
@@ -338,9 +338,9 @@ def _verification(
     seconds = target_class(experiment.suite).verification_seconds
     tests_of: set[str] = set()
     tests = "" if grade is None else f", verified at the grade {grade.value}"
-    all_proved = set(names) <= progress.measured
+    all_verified = set(names) <= progress.measured
     for name in sorted(names, key=lambda name: name != base):
-        proved = all_proved or (name in progress.measured and name != base)
+        verified = all_verified or (name in progress.measured and name != base)
         build = build_plan.builds[name]
         testing = 0.0
         if grade is not None and build not in tests_of:
@@ -351,8 +351,8 @@ def _verification(
             label=f"{name}: same results as the base, consistent data{tests}",
             subjects=(name,),
             needs=("subjects", build),
-            makes=f"proof of {name}",
-            cost=DONE if proved else Cost(seconds=seconds + testing),
+            makes=f"verification of {name}",
+            cost=DONE if verified else Cost(seconds=seconds + testing),
             tentative=name in build_plan.tentative,
             grade=grade,
         )
@@ -363,7 +363,7 @@ def _calibration(experiment: Experiment) -> Calibrate:
     return Calibrate(
         label=f"{experiment.suite_label} on {base}",
         subjects=(base,),
-        needs=(f"proof of {base}",),
+        needs=(f"verification of {base}",),
         makes="steps",
         cost=Cost(seconds=0.0),
     )
@@ -382,7 +382,7 @@ def _measurement(
     return Measure(
         label=f"{experiment.suite_label} ({experiment.size})",
         subjects=tuple(subject.name for subject in subjects),
-        needs=tuple(f"proof of {subject.name}" for subject in subjects),
+        needs=tuple(f"verification of {subject.name}" for subject in subjects),
         makes="measurements",
         cost=Cost(seconds=seconds),
         block_seconds=block,

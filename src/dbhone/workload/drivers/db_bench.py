@@ -41,7 +41,7 @@ _WRONG = re.compile(r"inconsistent|error|corrupt", re.IGNORECASE)
 _BY_LINES = ("stdbuf", "-oL")
 _COMPACT = "compact"
 """Gives the tree the same shape in every database, and leaves nothing to be done meanwhile."""
-_PROOF = ("randomwithverify", "verifychecksum")
+_VERIFYING = ("randomwithverify", "verifychecksum")
 """Benchmarks that compare what they read with what they wrote, and read all data again."""
 _COMMON = (
     "--seed=2015",
@@ -127,7 +127,7 @@ class DbBench(EmbeddedDriver):
         task = request.task
         chosen = _SETS[task.set]
         cache = max(int(task.size * _VALUE_BYTES * chosen.cached), _MEBI)
-        benchmarks = (*chosen.all, *(_PROOF if request.verify else ()))
+        benchmarks = (*chosen.all, *(_VERIFYING if request.verify else ()))
         return (
             *_BY_LINES,
             str(request.program),
@@ -152,14 +152,15 @@ class DbBench(EmbeddedDriver):
             raise DriverError("db_bench did not say which version it is of")
         ended = [(chunk, match) for chunk, text in lines if (match := _RESULT.fullmatch(text))]
         chosen = _SETS[request.task.set]
-        expected = (*chosen.all, *(_PROOF if request.verify else ()))
+        expected = (*chosen.all, *(_VERIFYING if request.verify else ()))
         if tuple(match[1] for _, match in ended) != expected:
             done = ", ".join(match[1] for _, match in ended) or "nothing"
             raise DriverError(f"db_bench was to run {', '.join(expected)}, but ran {done}")
+        results = [match for _, match in ended]
         return DriverReport(
             version=version[1],
             steps=tuple(_steps(lines, frozenset(chosen.measured))),
-            verification=_proof([match for _, match in ended], chosen) if request.verify else None,
+            verification=_verification(results, chosen) if request.verify else None,
         )
 
 
@@ -196,7 +197,7 @@ def _step(result: re.Match[str], begin: Chunk, end: Chunk) -> StepResult:
     )
 
 
-def _proof(results: Sequence[re.Match[str]], chosen: _Set) -> str:
+def _verification(results: Sequence[re.Match[str]], chosen: _Set) -> str:
     """Return what each benchmark did and found: two correct libraries give the same.
 
     What is found beside a writer depends on how far it has come.

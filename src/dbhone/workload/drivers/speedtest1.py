@@ -59,8 +59,8 @@ class Speedtest1(EmbeddedDriver):
         """Return the command: without fsync, whose time belongs to the disk."""
         task = request.task
         options = ("--nosync", "--size", str(task.size), "--testset", task.set)
-        proof = ("--verify",) if request.verify else ()
-        return (str(request.program), *options, *proof, str(request.database))
+        verifying = ("--verify",) if request.verify else ()
+        return (str(request.program), *options, *verifying, str(request.database))
 
     def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
         """Return the steps; every line must be one that speedtest1 prints."""
@@ -96,7 +96,7 @@ def _read_lines(lines: list[str]) -> tuple[list[_Line], str | None]:
         if not line.strip() or _NOISE.fullmatch(line):
             continue
         step = _STEP.fullmatch(line)
-        proof = _HASH.fullmatch(line.rstrip())
+        verified = _HASH.fullmatch(line.rstrip())
         if step is not None and not ended:
             number = step.group(1)
             seen[number] = seen.get(number, 0) + 1
@@ -104,8 +104,8 @@ def _read_lines(lines: list[str]) -> tuple[list[_Line], str | None]:
             steps.append(_Line(key=key, title=step.group(2), seconds=float(step.group(3))))
         elif _TOTAL.fullmatch(line):
             ended = True
-        elif proof is not None:
-            verification = proof.group(1)
+        elif verified is not None:
+            verification = verified.group(1)
         else:
             raise DriverError(_nonsense("line", line))
     if not ended or not steps:
