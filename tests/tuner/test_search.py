@@ -18,7 +18,7 @@ from dbhone.report.formats.base import render
 from dbhone.tuner.finished import Finished, has_ended
 from dbhone.tuner.request import Request
 from dbhone.tuner.results import all_tried, page_of, results, waterfall
-from dbhone.tuner.search import Decision, keep_refusal, next_stage, run_search
+from dbhone.tuner.search import Decision, keep_rejection, next_stage, run_search
 from dbhone.tuner.space import Candidate
 from dbhone.tuner.stages import Stage, StageKind
 from dbhone.verification.outcome import Grade
@@ -135,9 +135,9 @@ def test_a_winner_that_does_not_answer_right_gives_way_to_the_next_best() -> Non
     finished, decision = search(request(), TRUE, broken=("lto+pgo",))
     assert decision.winner is not None
     assert decision.winner.name == "pgo"
-    assert decision.refused == {"lto+pgo": "it crashed"}
+    assert decision.rejected == {"lto+pgo": "it crashed"}
     fates = {each.name: each.status for each in all_tried(finished, decision, {})}
-    assert fates["lto+pgo"] == "refused: it crashed"
+    assert fates["lto+pgo"] == "rejected: it crashed"
     assert fates["pgo"] == "measured afresh"
 
 
@@ -149,7 +149,7 @@ def test_a_winner_that_loses_on_a_step_gives_way_unless_that_is_allowed(
     _, decision = search(request(tolerated=tolerated), loses)
     assert decision.winner is not None
     assert decision.winner.name == winner
-    assert bool(decision.refused) is (tolerated < 0.5)
+    assert bool(decision.rejected) is (tolerated < 0.5)
 
 
 def test_what_loses_on_a_step_while_choosing_is_not_measured_afresh() -> None:
@@ -159,7 +159,7 @@ def test_what_loses_on_a_step_while_choosing_is_not_measured_afresh() -> None:
     assert decision.winner.name == "lto"
     (confirmed,) = (one for one in finished if one.kind is StageKind.CONFIRM)
     assert confirmed is decision.confirmed
-    assert any("times as fast as the base" in reason for reason in decision.refused.values())
+    assert any("times as fast as the base" in reason for reason in decision.rejected.values())
 
 
 def test_one_more_is_measured_afresh_beyond_the_budget_and_then_no_other() -> None:
@@ -167,7 +167,7 @@ def test_one_more_is_measured_afresh_beyond_the_budget_and_then_no_other() -> No
     finished, decision = search(request(design=hurried), TRUE, broken=NAMES)
     assert decision.winner is None
     assert [one.kind for one in finished].count(StageKind.CONFIRM) == 2
-    assert set(decision.refused.values()) == {
+    assert set(decision.rejected.values()) == {
         "it crashed",
         "there was no time left to measure it afresh",
     }
@@ -278,24 +278,24 @@ def test_the_page_of_the_winner_tells_of_the_search() -> None:
     assert page.search == results(finished, decision)
     html = render(page, "html").decode()
     assert "What each stage brought" in html
-    assert "refused: it crashed" in html
+    assert "rejected: it crashed" in html
     assert html.count('class="whisker"') > 2
 
 
-def test_the_page_of_a_refused_candidate_has_no_winner_and_says_why() -> None:
+def test_the_page_of_a_rejected_candidate_has_no_winner_and_says_why() -> None:
     loses = TRUE | {"lto+pgo": (1.3, 0.8)}
     allowed, _ = search(request(tolerated=0.99), loses)
     runs = [replace(one.run, id=number) for number, one in enumerate(allowed, start=1)]
     store = PretendedStore(runs, [one.samples for one in allowed])
     assert page_of(runs[-1], store).winner is not None  # type: ignore[arg-type]
-    refused = keep_refusal(request(), runs[-1], store)  # type: ignore[arg-type]
-    page = page_of(refused, store)  # type: ignore[arg-type]
+    rejected = keep_rejection(request(), runs[-1], store)  # type: ignore[arg-type]
+    page = page_of(rejected, store)  # type: ignore[arg-type]
     assert page.winner is None
     assert " times as fast as rel" in page.headline
-    assert "But it was refused: on " in page.headline
+    assert "But it was rejected: on " in page.headline
     assert page.search is not None
     assert next(each for each in page.search.tried if each.name == "lto+pgo").status.startswith(
-        "refused: on "
+        "rejected: on "
     )
 
 
@@ -304,7 +304,7 @@ def test_a_run_that_nothing_speaks_against_gets_no_warning() -> None:
     runs = [replace(one.run, id=number) for number, one in enumerate(finished, start=1)]
     store = PretendedStore(runs, [one.samples for one in finished])
     for run in tuple(runs):
-        assert keep_refusal(request(), run, store) is run  # type: ignore[arg-type]
+        assert keep_rejection(request(), run, store) is run  # type: ignore[arg-type]
 
 
 def test_what_was_left_out_is_told_with_its_reason() -> None:

@@ -8,7 +8,7 @@ from dbhone.measurement.record import (
     COLD,
     IDENTICAL,
     ONE_SERVER,
-    REFUSED,
+    REJECTED,
     SHORT_SLICES,
     Warning,
 )
@@ -27,7 +27,7 @@ GRAVITY = (
     *CONTROL_CODES,
     MANY_REFUSED,
     SOME_REFUSED,
-    REFUSED,
+    REJECTED,
     "failed-test",
     "subject-broken",
     FAILED_INVOCATIONS,

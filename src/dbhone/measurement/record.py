@@ -75,8 +75,8 @@ COLD = "cold"
 """The code of the warning that says that servers were measured cold."""
 IDENTICAL = "identical"
 """The code of the warning that a candidate is byte for byte the base, and runs as it does."""
-REFUSED = "refused"
-"""The code of the warning that a search does not want a candidate, though it may be faster."""
+REJECTED = "refused"
+"""The code of the warning that a search rejected a candidate, though it may be faster."""
 READY_MADE = "ready-made"
 """The variant of a server that somebody else has built."""
 
@@ -441,12 +441,12 @@ class Run:
         return next((subject for subject in self.subjects if subject.role is Role.BASE), None)
 
     @property
-    def refused(self) -> Mapping[str, str]:
-        """Why a search refused candidates, by their names: these are no winners of the run."""
+    def rejected(self) -> Mapping[str, str]:
+        """Why a search rejected candidates, by their names: these are no winners of the run."""
         return {
             warning.subject: warning.text
             for warning in self.warnings
-            if warning.code == REFUSED and warning.subject is not None
+            if warning.code == REJECTED and warning.subject is not None
         }
 
     @property

@@ -157,8 +157,8 @@ def _finding(data: _HeadlineData, candidates: list[Subject]) -> str:
     if winner is not None:
         subject = next(subject for subject in whole if subject.name == winner.subject)
         text = f"{_winner(data, subject, winner)}{_selection_bias_note(winner, judged)}"
-        if subject.name in data.run.refused:
-            return f"{text} But it was refused: {data.run.refused[subject.name]}."
+        if subject.name in data.run.rejected:
+            return f"{text} But it was rejected: {data.run.rejected[subject.name]}."
     elif len(candidates) == 1:
         text = _of_one(data, best, hidden)
         # Where steps dissent, they are what there is to say.
@@ -370,8 +370,8 @@ def _winner_words(findings: Findings) -> str | None:
     winner = find_winner(analysis, run.subjects)
     if winner is not None:
         ratio = format_ratio(winner.ratio, winner)
-        refused = ", but was refused" if winner.subject in run.refused else ""
-        return f"{winner.subject} is {ratio} times as fast as {analysis.base}{refused}"
+        rejected = ", but was rejected" if winner.subject in run.rejected else ""
+        return f"{winner.subject} is {ratio} times as fast as {analysis.base}{rejected}"
     candidates = [subject for subject in run.subjects if subject.role is Role.CANDIDATE]
     scores = sound_scores(analysis, candidates, Role.CANDIDATE)
     judged = [score for score in scores if score.verdict != Verdict.NOT_ENOUGH_DATA]

@@ -269,9 +269,9 @@ def _winner(findings: Findings) -> tuple[Subject | None, str]:
     if findings.history:
         return None, "it is a history: it compares versions"
     best = find_winner(findings.analysis, run.subjects)
-    name = best.subject if best else next(iter(run.refused), "")
-    if name in run.refused:
-        return None, f"{name} was refused, since {run.refused[name]}"
+    name = best.subject if best else next(iter(run.rejected), "")
+    if name in run.rejected:
+        return None, f"{name} was rejected, since {run.rejected[name]}"
     if not run.steps:
         return None, "it ended before anything was measured"
     if trust.grade is TrustGrade.NONE:

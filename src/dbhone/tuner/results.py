@@ -106,8 +106,8 @@ def waterfall(finished: Sequence[Finished], best: Candidate) -> tuple[StageGain,
 
 
 def _status(name: str, beaten: bool, choosing: Sequence[Finished], decision: Decision) -> str:
-    if name in decision.refused:
-        return f"refused: {decision.refused[name]}"
+    if name in decision.rejected:
+        return f"rejected: {decision.rejected[name]}"
     if decision.winner is not None and name == decision.winner.name:
         return "measured afresh"
     last = choosing[-1]

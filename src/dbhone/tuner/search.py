@@ -29,7 +29,7 @@ from dbhone.experiment.load import parse, recorded
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.run_lifecycle import begin, take_over
 from dbhone.home import Session
-from dbhone.measurement.record import REFUSED, Run, Warning
+from dbhone.measurement.record import REJECTED, Run, Warning
 from dbhone.measurement.sample_array import Array
 from dbhone.measurement.store import Store
 from dbhone.tuner.finished import (
@@ -65,13 +65,13 @@ Execute = Callable[[Experiment, Run, bool], object]
 class Decision:
     """How a search ended.
 
-    ``confirmed`` is the run that measured the ``winner``. ``refused`` has the reason for each
+    ``confirmed`` is the run that measured the ``winner``. ``rejected`` has the reason for each
     candidate that was the best of the rest and is not to be used.
     """
 
     winner: Candidate | None
     confirmed: Finished | None
-    refused: Mapping[str, str] = field(default_factory=dict)
+    rejected: Mapping[str, str] = field(default_factory=dict)
 
 
 def next_stage(request: Request, finished: Sequence[Finished]) -> Stage | Decision:
@@ -86,18 +86,18 @@ def next_stage(request: Request, finished: Sequence[Finished]) -> Stage | Decisi
         stage = _next_rung(request, choosing, left - request.reserve)
         if stage is not None:
             return stage
-    refused: dict[str, str] = {}
+    rejected: dict[str, str] = {}
     by_name = tried(choosing)
     for confirmed in confirming:
         candidate = by_name[confirmed.confirmed]
         reason = objection(confirmed, candidate.name, request.tolerated)
         if reason is None:
-            refused = _ruled_out(choosing, candidate, request.tolerated) | refused
-            return Decision(winner=candidate, confirmed=confirmed, refused=refused)
-        refused[candidate.name] = reason
+            rejected = _ruled_out(choosing, candidate, request.tolerated) | rejected
+            return Decision(winner=candidate, confirmed=confirmed, rejected=rejected)
+        rejected[candidate.name] = reason
     least = _least_for_confirming(request, choosing)
     for standing in ranking(choosing):
-        if standing.name in refused or standing.ratio <= 1:
+        if standing.name in rejected or standing.ratio <= 1:
             continue
         candidate = by_name[standing.name]
         reason = _earlier_objection(choosing, candidate.name, request.tolerated)
@@ -106,8 +106,8 @@ def next_stage(request: Request, finished: Sequence[Finished]) -> Stage | Decisi
         if reason is None:
             budget = left if left >= least else _AMPLE * least
             return confirmation(request, candidate, len(confirming), budget)
-        refused[candidate.name] = reason
-    return Decision(winner=None, confirmed=None, refused=refused)
+        rejected[candidate.name] = reason
+    return Decision(winner=None, confirmed=None, rejected=rejected)
 
 
 def scores(choosing: Sequence[Finished]) -> dict[str, Array]:
@@ -234,15 +234,15 @@ def _least_for_confirming(request: Request, choosing: Sequence[Finished]) -> flo
     return verifying + measuring + 30.0
 
 
-def keep_refusal(request: Request, run: Run, store: Store) -> Run:
-    """Return a run that has ended, with a warning if the candidate that it measured is refused."""
+def keep_rejection(request: Request, run: Run, store: Store) -> Run:
+    """Return a run that has ended, with a warning if its candidate is rejected."""
     ended = Finished(run=run, samples=store.samples(run.id))
     if ended.kind is not StageKind.CONFIRM:
         return run
     reason = objection(ended, ended.confirmed, request.tolerated)
     if reason is None:
         return run
-    store.add_warning(run.id, Warning(code=REFUSED, text=reason, subject=ended.confirmed))
+    store.add_warning(run.id, Warning(code=REJECTED, text=reason, subject=ended.confirmed))
     return store.run(run.id)
 
 
@@ -260,13 +260,13 @@ def search_of(run: Run, store: Store) -> tuple[list[Finished], Decision] | None:
     )
     last = confirming[-1]
     candidate = tried(choosing)[last.confirmed]
-    refused = {
+    rejected = {
         one.confirmed: objection(one, one.confirmed, 0.0) or "another was measured afresh"
         for one in confirming[:-1]
     }
-    refused = _ruled_out(choosing, candidate, 0.0) | refused | dict(run.refused)
-    winner = None if candidate.name in run.refused else candidate
-    return finished, Decision(winner=winner, confirmed=last, refused=refused)
+    rejected = _ruled_out(choosing, candidate, 0.0) | rejected | dict(run.rejected)
+    winner = None if candidate.name in run.rejected else candidate
+    return finished, Decision(winner=winner, confirmed=last, rejected=rejected)
 
 
 def run_search(

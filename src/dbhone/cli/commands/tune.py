@@ -38,7 +38,7 @@ from dbhone.source.known_versions import known_versions
 from dbhone.tuner.finished import finished_of, has_ended, runs_named
 from dbhone.tuner.request import Request, SearchOptions, check_room, make_request
 from dbhone.tuner.results import results
-from dbhone.tuner.search import Decision, keep_refusal, run_search
+from dbhone.tuner.search import Decision, keep_rejection, run_search
 from dbhone.tuner.space import Space, goals_for_more
 from dbhone.tuner.stages import Stage, check_budget, confirmation, rung
 from dbhone.units import duration
@@ -160,7 +160,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
 
         def execute(experiment: Experiment, run: Run, refresh: bool) -> None:
             ended = _execute(context, experiment, run, session, store, refresh=refresh)
-            _, written = save_reports(keep_refusal(request, ended, store), store, session.home)
+            _, written = save_reports(keep_rejection(request, ended, store), store, session.home)
             context.err.print(labelled("report", str(written[0])), soft_wrap=True)
 
         decision = run_search(request, session, store, execute, refresh=chosen.refresh)
@@ -168,7 +168,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
         found = results(finished, decision, space.left_out)
         _tell(context, found)
         if decision.confirmed is None:
-            _tell_refusals(context, decision)
+            _tell_rejections(context, decision)
             return 1
         page, _ = save_reports(decision.confirmed.run, store, session.home, found)
         return _tell_gain(context, page, sum(ended.run.seconds for ended in finished))
@@ -227,14 +227,14 @@ def _tell(context: Context, found: Search) -> None:
         show_table(found.waterfall, context.out)
 
 
-def _tell_refusals(context: Context, decision: Decision) -> None:
+def _tell_rejections(context: Context, decision: Decision) -> None:
     """Print that there is no winner, and what would let a faster build win."""
-    if not decision.refused:
+    if not decision.rejected:
         context.out.print("\nNo build was found that is faster than the base.", style="bold")
         return
-    name, reason = next(iter(decision.refused.items()))
+    name, reason = next(iter(decision.rejected.items()))
     context.out.print(
-        f"\nNo build was found that is faster and may be used. The best, {name}, was refused:"
+        f"\nNo build was found that is faster and may be used. The best, {name}, was rejected:"
         f" {reason}.",
         style="bold",
     )
