@@ -24,19 +24,19 @@ def counts_of(totals: dict[str, int], functions: int = 1000) -> ProfileCounts:
 
 
 @given(st.dictionaries(st.text(max_size=3), st.integers(1, 10**6), min_size=1, max_size=30))
-def test_twice_the_same_round_has_settled(totals: dict[str, int]) -> None:
+def test_twice_the_same_iteration_has_settled(totals: dict[str, int]) -> None:
     twice = {name: 2 * count for name, count in totals.items()}
     assert has_settled(counts_of(totals), counts_of(twice))
 
 
-def test_a_round_that_enters_new_functions_has_not_settled() -> None:
+def test_an_iteration_that_enters_new_functions_has_not_settled() -> None:
     first = {f"f{number}": 1000 for number in range(100)}
     assert not has_settled(
         counts_of(first), counts_of(first | {f"g{number}": 1 for number in range(5)})
     )
 
 
-def test_a_round_that_moves_the_counts_has_not_settled() -> None:
+def test_an_iteration_that_moves_the_counts_has_not_settled() -> None:
     assert not has_settled(counts_of({"a": 100, "b": 100}), counts_of({"a": 300, "b": 200}))
 
 

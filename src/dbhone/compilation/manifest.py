@@ -115,6 +115,7 @@ class TrainedProfile(_Record):
     """The profile that a build took, and how it was trained.
 
     ``instrumented_seconds`` is the wall time of the build that was trained, 0 in old builds.
+    ``training_rounds`` is the number of iterations, under the key that manifests in homes have.
     """
 
     digest: str

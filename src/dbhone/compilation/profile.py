@@ -97,8 +97,8 @@ def find_kept(home: Home, digest: str) -> Profile | None:
 class FinishedTraining:
     """A finished training of an instrumented build.
 
-    ``began`` is in seconds since the epoch, ``seconds`` the duration. ``rounds`` is how often the
-    whole training workload was run.
+    ``began`` is in seconds since the epoch, ``seconds`` the duration. ``iterations`` is how
+    often the whole training workload was run.
     """
 
     build: Build
@@ -108,7 +108,7 @@ class FinishedTraining:
     began: float
     trained_on: tuple[str, ...]
     seconds: float
-    rounds: int = 1
+    iterations: int = 1
 
 
 def collect(training: FinishedTraining, session: Session) -> Profile:
@@ -138,7 +138,7 @@ def collect(training: FinishedTraining, session: Session) -> Profile:
         instrumented_seconds=manifest.pass_seconds,
         trained_on=training.trained_on,
         training_seconds=training.seconds,
-        training_rounds=training.rounds,
+        training_rounds=training.iterations,
         files=len(files),
         functions=counts.functions,
         functions_executed=counts.functions_executed,

@@ -283,7 +283,7 @@ class BuildService:
             counters=counters,
         )
         began, clock = time.time(), time.monotonic()
-        rounds = target_class(step.training.suite).train(job, self.session, self._detail)
+        iterations = target_class(step.training.suite).train(job, self.session, self._detail)
         training = profile.FinishedTraining(
             build=build,
             compiler=compiler,
@@ -292,7 +292,7 @@ class BuildService:
             began=began,
             trained_on=step.training.trained_on,
             seconds=time.monotonic() - clock,
-            rounds=rounds,
+            iterations=iterations,
         )
         return profile.collect(training, self.session)
 

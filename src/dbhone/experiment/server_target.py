@@ -47,8 +47,8 @@ _DRIVER_STARTS = 0.3
 """Seconds that a server's driver takes to start, connect and end."""
 _SERVER_STARTS = 5.0
 """Seconds to start a server on a copy of its data and to stop it."""
-_USUAL_TRAINING_ROUNDS = 3
-_MOST_TRAINING_ROUNDS = 6
+_USUAL_ITERATIONS = 3
+_MOST_ITERATIONS = 6
 _USUAL_COMMAND = 60.0
 """Seconds that a training's command is expected to take: a guess."""
 _SETTLED_CHANGE = 0.02
@@ -65,11 +65,11 @@ class ServerTarget(Target):
 
     @classmethod
     def training_seconds(cls, training: Training) -> float:
-        """Return about how long a training takes, in as many rounds as usual."""
-        one_round = sum(task.run.seconds for task in training_tasks(training) if task.run)
-        rounds = _USUAL_TRAINING_ROUNDS if training.sets else 1
+        """Return about how long a training takes, in as many iterations as usual."""
+        one_iteration = sum(task.run.seconds for task in training_tasks(training) if task.run)
+        iterations = _USUAL_ITERATIONS if training.sets else 1
         command = min(_USUAL_COMMAND, training.command.timeout) if training.command else 0.0
-        return rounds * (one_round + _SERVER_STARTS) + command
+        return iterations * (one_iteration + _SERVER_STARTS) + command
 
     @classmethod
     def block_seconds(cls, experiment: Experiment, subjects: int) -> float | None:
@@ -92,10 +92,10 @@ class ServerTarget(Target):
 
     @classmethod
     def train(cls, job: TrainingJob, session: Session, notify: Callable[[str], None]) -> int:
-        """Run rounds of all sets on one server until the profile has settled.
+        """Run all sets on one server again and again until the profile has settled.
 
-        The server is stopped after each round, so that its counters reach the disk. A command is
-        run in the first round; there is no other without sets.
+        The server is stopped after each iteration, so that its counters reach the disk. A command
+        is run in the first one; there is no other without sets.
         """
         suite, training = suites.load(job.training.suite), job.training
         workload = ServerWorkload(
@@ -115,7 +115,7 @@ class ServerTarget(Target):
             plain=installation_of(dbms, job.plain),
         )
         before: ProfileCounts | None = None
-        for number in range(1, _MOST_TRAINING_ROUNDS + 1):
+        for number in range(1, _MOST_ITERATIONS + 1):
             _train_once(pool, spec, training, notify, number)
             job.counters.gather()
             if not training.sets:
@@ -124,8 +124,8 @@ class ServerTarget(Target):
             if before is not None and has_settled(before, after):
                 return number
             before = after
-        notify(f"the profile has not settled after {_MOST_TRAINING_ROUNDS} rounds")
-        return _MOST_TRAINING_ROUNDS
+        notify(f"the profile has not settled after {_MOST_ITERATIONS} iterations")
+        return _MOST_ITERATIONS
 
     @classmethod
     def check_settings(
@@ -323,9 +323,9 @@ class ServerTarget(Target):
 
 
 def has_settled(before: ProfileCounts, after: ProfileCounts) -> bool:
-    """Return whether another round of training would hardly change the profile.
+    """Return whether another iteration of training would hardly change the profile.
 
-    The last round entered hardly a function for the first time, and hardly moved the shares that
+    The last one entered hardly a function for the first time, and hardly moved the shares that
     functions have in all counts.
     """
     return (
@@ -374,12 +374,12 @@ def _train_once(
 ) -> None:
     with pool.running(spec) as server:
         for task in training_tasks(training):
-            notify(f"training, round {number}: {task.set}")
+            notify(f"training, iteration {number}: {task.set}")
             pool.drive(server, task).require_report()
         if training.command is not None and number == 1:
             notify(f"training: {training.command.line}")
             pool.execute(server, training.command)
-        notify(f"training, round {number}: stopping the server")
+        notify(f"training, iteration {number}: stopping the server")
         server.stop()
 
 

@@ -93,9 +93,9 @@ def post_link_facts(record: PostLinkRecord) -> str:
 
 
 def _training_facts(use: TrainedProfile) -> str:
-    rounds = f" in {use.training_rounds} rounds" if use.training_rounds > 1 else ""
+    often = f" in {use.training_rounds} iterations" if use.training_rounds > 1 else ""
     reached = f"{use.functions_executed} of {use.functions} functions"
-    return f"trained {use.training_seconds:.1f} s{rounds}, reached {reached}"
+    return f"trained {use.training_seconds:.1f} s{often}, reached {reached}"
 
 
 def profile_warnings(name: str, build: Build) -> Iterator[Warning]:

@@ -168,7 +168,7 @@ class Target(ABC):
     @classmethod
     @abstractmethod
     def train(cls, job: TrainingJob, session: Session, notify: Callable[[str], None]) -> int:
-        """Run an instrumented build until its counters have settled; return in how many rounds."""
+        """Run an instrumented build until its counters settle; return in how many iterations."""
 
     @classmethod
     def check_settings(
@@ -240,7 +240,7 @@ class Target(ABC):
 
 
 def training_tasks(training: Training) -> tuple[Task, ...]:
-    """Return the driver's tasks in one round of training."""
+    """Return the driver's tasks in one iteration of training."""
     suite = suites.load(training.suite)
     tasks = suite_tasks.tasks(
         suite, training.sets, suite_tasks.training_scale(suite, training.scale, training.size)
