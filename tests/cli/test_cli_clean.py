@@ -12,6 +12,9 @@ from click.testing import CliRunner, Result
 from dbhone.cli.main import hone
 from dbhone.errors import MachineError, UsageError
 from dbhone.home import Home, open_session
+from dbhone.measurement.record import RunState
+from tests.cli.finished_run import keep_finished
+from tests.report.sample_run import a_run
 
 TREE = "a" * 64
 DAMAGED = "builds/half"
@@ -54,6 +57,24 @@ def test_what_can_be_made_again_is_removed_and_caches_stay(home: Home) -> None:
     assert sorted(path.name for path in home.sources.iterdir()) == ["apt"]
     assert (home.profiles / "content").is_file()
     assert "There is nothing to remove." in clean(home, "--yes").stderr
+
+
+def test_of_a_finished_run_the_builds_of_winner_and_base_stay(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    run = keep_finished(home)
+    clean(home, "--yes")
+    digests = {subject.name: subject.build_digest for subject in run.subjects}
+    kept = {folder.name for folder in home.builds.iterdir()}
+    assert kept == {digests["rel"], digests["lto+pgo"]}
+    assert [folder.name for folder in home.sources.iterdir()] == [run.subjects[0].source_digest]
+
+
+def test_of_a_run_that_can_be_continued_everything_stays(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    run = keep_finished(home, a_run(state=RunState.INTERRUPTED))
+    assert "There is nothing to remove." in clean(home, "--yes").stderr
+    kept = {folder.name for folder in home.builds.iterdir()}
+    assert kept == {subject.build_digest for subject in run.subjects}
 
 
 def test_where_the_store_has_no_room_to_be_opened_loaded_data_makes_some(

@@ -20,7 +20,10 @@ RUN = re.compile(r"last|\d{1,5}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenBuild:
-    """A build; as a run's winner with that ``run``, the ``subject`` and the run's base."""
+    """A build; as a run's winner with that ``run``, the ``subject`` and the build of its base.
+
+    ``base`` is None where the base's build is no longer kept.
+    """
 
     build: Build
     run: Run | None = None
@@ -43,23 +46,19 @@ def choose(context: Context, selector: str) -> ChosenBuild:
             f"run {run.id} has no winner: {page.why_no_winner}",
             hint="name a build by its digest to use it anyway: 'hone builds' lists them",
         )
+    build = _kept_build(context.home, page.winner)
+    if build is None:
+        raise UsageError(
+            f"the build of {page.winner.name}, which run {run.id} measured, is no longer kept",
+            hint="run the same experiment again: it makes the builds that are not there",
+        )
     return ChosenBuild(
-        build=_kept_build(context.home, run, page.winner),
-        run=run,
-        subject=page.winner,
-        base=_kept_build(context.home, run, run.base),
+        build=build, run=run, subject=page.winner, base=_kept_build(context.home, run.base)
     )
 
 
-def _kept_build(home: Home, run: Run, subject: Subject) -> Build:
-    """Return the build of a run's subject. Raises UsageError if it was removed since."""
-    build = read_build(home.builds / subject.build_digest)
-    if build is None:
-        raise UsageError(
-            f"the build of {subject.name}, which run {run.id} measured, is no longer kept",
-            hint="run the same experiment again: it makes the builds that are not there",
-        )
-    return build
+def _kept_build(home: Home, subject: Subject) -> Build | None:
+    return read_build(home.builds / subject.build_digest)
 
 
 def find_build(home: Home, word: str) -> Build:

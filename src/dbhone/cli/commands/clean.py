@@ -53,8 +53,9 @@ def command(context: Context, everything: bool, yes: bool, as_json: bool) -> Non
     """Show what takes up the home folder, and remove what can be made again.
 
     Runs, their measurements and their reports stay: `hone delete` deletes runs. Of builds and
-    sources those stay that belong to runs which can still be continued, and to the best build of
-    each finished run. What was removed is fetched, built or loaded again when it is needed.
+    sources those stay that belong to runs which can still be continued, and to the winner and the
+    base of each finished run that has a winner. What was removed is fetched, built or loaded again
+    when it is needed.
     """
     home = context.home
     if not home.root.is_dir():
@@ -78,9 +79,10 @@ def command(context: Context, everything: bool, yes: bool, as_json: bool) -> Non
 
 
 def _needed(context: Context) -> frozenset[Path]:
-    """Return the builds and sources of runs that could be continued, and of finished ones' winners.
+    """Return the builds and sources that stay unless the user wants everything removed.
 
-    They are all there are where the disk is so full that the store cannot be opened.
+    They belong to runs that could be continued, and to winners with the bases that they are
+    verified against. Where the disk is so full that the store cannot be opened, it is all of them.
     """
     home = context.home
     if not home.database.is_file():
@@ -103,8 +105,8 @@ def _needed_subjects(store: Store) -> Iterator[Subject]:
             yield from run.subjects
             continue
         winner = build_page(run, store.samples(run.id)).winner
-        if winner is not None:
-            yield winner
+        if winner is not None and run.base is not None:
+            yield from (winner, run.base)
 
 
 def _parts(home: Home, needed: frozenset[Path]) -> Iterator[_Part]:
