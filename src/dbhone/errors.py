@@ -16,7 +16,9 @@ The tree::
     ├── DriverError           a workload driver failed or printed malformed output
     ├── PackageError          a package is damaged, forged, or proves nothing
     ├── StoreError            the store cannot be read or written
+    │   └── StoreBusyError    another program holds the store
     ├── MachineError          this machine lacks what is needed
+    │   └── NoSpaceError      a disk or quota is full
     └── Interrupted           the user stopped us (exit code 130)
 
 A message says what failed; ``log`` where to read more; ``hint`` what to do next.
@@ -120,12 +122,25 @@ class StoreError(HoneError):
     """The store of results cannot be opened, read or written."""
 
 
+class StoreBusyError(StoreError):
+    """Another program holds the store; a run can be continued when that has ended."""
+
+
 class UntrustedFileError(HoneError):
     """A file that a server or a build may have written is none that hone reads."""
 
 
 class MachineError(HoneError):
     """This machine lacks what is needed: space, a permission, counters."""
+
+
+class NoSpaceError(MachineError):
+    """A disk or quota is full; a run can be continued when there is room again."""
+
+    def __init__(self, message: str, *, log: Path | None = None) -> None:
+        super().__init__(
+            message, hint="free some space: 'hone clean' shows what can be removed", log=log
+        )
 
 
 class BudgetSpentError(HoneError):
@@ -164,17 +179,10 @@ def nearest_of_many(name: str, known: Collection[str]) -> str:
     return hint
 
 
-MAKE_ROOM = "free some space ('hone clean' shows what can be removed), then run the same again"
-"""What to do when a disk is full."""
-
-
-def disk_full(error: OSError, doing: str) -> MachineError | None:
+def disk_full(error: OSError, doing: str) -> NoSpaceError | None:
     """Return the error to raise if ``error`` says that a disk or quota is full, else None."""
     if error.errno not in (errno.ENOSPC, errno.EDQUOT):
         return None
     file = error.filename2 or error.filename  # of a copy, the second is what was written
     where = f" on {file}" if file else ""
-    return MachineError(
-        f"no space left{where} while {doing}",
-        hint=MAKE_ROOM,
-    )
+    return NoSpaceError(f"no space left{where} while {doing}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,7 +12,7 @@ from functools import cached_property
 
 import pytest
 
-from dbhone.errors import BuildError, DriverError, HoneError, SettingsError
+from dbhone.errors import BuildError, DriverError, HoneError, NoSpaceError, SettingsError
 from dbhone.experiment import execute
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
@@ -364,3 +366,18 @@ def test_an_error_is_kept_with_the_run(bench: Bench, monkeypatch: pytest.MonkeyP
     assert bench.run is not None
     run = bench.store.run(bench.run.id)
     assert (run.state, run.error) == (RunState.FAILED, "no more")
+
+
+def test_a_full_disk_ends_a_run_as_failed_and_is_named(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/home/scratch")
+
+    monkeypatch.setattr(PretendedService, "perform", fill)
+    with pytest.raises(NoSpaceError):
+        bench.execute(parse(GOOD, name="x.toml"))
+    assert bench.run is not None
+    run = bench.store.run(bench.run.id)
+    assert run.state is RunState.FAILED
+    assert run.error == f"no space left on /home/scratch while run {run.id} was executed"

@@ -13,7 +13,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from dbhone.errors import HoneError, MachineError, StoreError, UsageError
+from dbhone.errors import HoneError, MachineError, StoreBusyError, StoreError, UsageError
 from dbhone.measurement import database
 from dbhone.measurement.record import Role, RunState
 from dbhone.measurement.store import Store
@@ -265,7 +265,7 @@ def test_a_store_that_another_program_holds_is_told(
     other.execute("BEGIN IMMEDIATE")
     with Store.open(path) as store:
         assert store.last_run_id() == 1
-        with pytest.raises(StoreError, match="another program has held it") as caught:
+        with pytest.raises(StoreBusyError, match="another program has held it") as caught:
             store.record(1, invocation(2, "rel"))
         other.execute("ROLLBACK")
         store.record(1, invocation(2, "rel"))

@@ -13,7 +13,7 @@ from dbhone.cli.context import Context, open_store
 from dbhone.cli.lines import headed, labelled
 from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
-from dbhone.errors import HoneError, Interrupted, UsageError
+from dbhone.errors import HoneError, Interrupted, NoSpaceError, StoreBusyError, UsageError
 from dbhone.experiment.builds import BuildService, recognise
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.execute import Execution, ExecutionContext
@@ -198,15 +198,24 @@ def perform(
             message = f"run {run.id} was interrupted; what is finished is kept"
             raise Interrupted(message, hint=f"'hone resume {run.id}' continues it") from None
         except HoneError as error:
-            error.hint = error.hint or f"'hone resume {run.id}' continues from what is finished"
-            error.hint = error.hint.replace("RUN", str(run.id))
+            error.hint = _hint_in_run(error, run)
             raise
     return store.run(run.id)
 
 
+def _hint_in_run(error: HoneError, run: Run) -> str:
+    """Return what to do about an error that ended a run, so that nothing finished is lost."""
+    continues = f"'hone resume {run.id}' continues from what is finished"
+    if error.hint is None:
+        return continues
+    if isinstance(error, NoSpaceError | StoreBusyError):
+        return f"{error.hint}; {continues}"
+    return error.hint
+
+
 def present(context: Context, run: Run, store: Store, home: Home) -> Page:
     """Write a finished run's reports, and print what it found, which is returned."""
-    page, written = save_reports(run, store, home)
+    page, written = save_reports(context, run, store, home)
     for path in written:
         context.err.print(labelled("report", str(path)), soft_wrap=True)
     context.err.print()
@@ -218,15 +227,24 @@ def present(context: Context, run: Run, store: Store, home: Home) -> Page:
 
 
 def save_reports(
-    run: Run, store: Store, home: Home, search: Search | None = None
+    context: Context, run: Run, store: Store, home: Home, search: Search | None = None
 ) -> tuple[Page, tuple[Path, ...]]:
     """Write a run's reports into its folder; return its page and their paths.
 
-    That of a search's winner tells of the ``search``.
+    That of a search's winner tells of the ``search``. If they cannot be written, a note says so,
+    and there are no paths: what was found is in the store.
     """
     page = build_page(run, store.samples(run.id), store.observations(run.id))
     page = dataclasses.replace(page, search=search)
-    return page, write_reports(page, home.runs / str(run.id))
+    try:
+        return page, write_reports(page, home.runs / str(run.id))
+    except OSError as error:
+        text = (
+            f"the reports were not written ({error.strerror}): 'hone report {run.id}' shows what"
+            " was found again"
+        )
+        context.err.print(labelled("note", text, "bold yellow"), soft_wrap=True)
+        return page, ()
 
 
 def resume_hint(run: Run, missing: float) -> str:

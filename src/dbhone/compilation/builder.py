@@ -38,7 +38,14 @@ from dbhone.compilation.profile_counts import training_environment
 from dbhone.compilation.spec import BuildSpec, Tools
 from dbhone.compilation.transforms.base import Flags
 from dbhone.dbms.base import BuildStep, Phase, Recipe
-from dbhone.errors import MAKE_ROOM, BuildError, HoneError, MachineError, ProfileError, ToolError
+from dbhone.errors import (
+    BuildError,
+    HoneError,
+    MachineError,
+    NoSpaceError,
+    ProfileError,
+    ToolError,
+)
 from dbhone.files import freeze, open_to_all, publish
 from dbhone.home import Home, Session
 from dbhone.requirements import Missing, Requirement, RequirementKind, missing
@@ -252,11 +259,7 @@ class _Making:
         kept = self._keep_log()
         text = read_untrusted(self.places.log, limit=_LONGEST_LOG).decode("utf-8", "replace")
         if any(sign in text.lower() for sign in _NO_SPACE):
-            return MachineError(
-                "no space left on the disk while building",
-                hint=MAKE_ROOM,
-                log=kept,
-            )
+            return NoSpaceError("no space left on the disk while building", log=kept)
         if self._has_wrong_profile(text.encode()):
             return ProfileError("the profile does not match the source that is built", log=kept)
         what = f"building {self.spec.dbms.title} as {self.spec.inputs.variant.name} failed"

@@ -24,6 +24,7 @@ from dbhone.errors import (
     ServerError,
     ToolError,
     UsageError,
+    disk_full,
 )
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
@@ -129,6 +130,12 @@ class Execution:
         except HoneError as error:
             self._recorder.close(RunState.FAILED, error.message)
             raise
+        except OSError as error:
+            full = disk_full(error, f"run {self._run.id} was executed")
+            if full is None:
+                raise
+            self._recorder.close(RunState.FAILED, full.message)
+            raise full from error
         self._recorder.complete(self._stopped_by)
 
     def _make_plan(self) -> Plan:

@@ -10,7 +10,7 @@ from pathlib import Path
 from dbhone import process
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base_server import Installation, InstanceDir, Program, ServerDbms
-from dbhone.errors import MAKE_ROOM, MachineError, ServerError
+from dbhone.errors import NoSpaceError, ServerError
 from dbhone.home import Home
 from dbhone.instance.place import admit
 from dbhone.sandbox import Sandbox, longest_file
@@ -133,10 +133,6 @@ def keep_log(log: Path, home: Home, name: str) -> Path | None:
 
 
 def check_space(text: str, place: InstanceDir, log: Path | None) -> None:
-    """Raise MachineError if a log's text says that the disk is full."""
+    """Raise NoSpaceError if a log's text says that the disk is full."""
     if _NO_SPACE.search(text):
-        raise MachineError(
-            f"no space left for the data directory {place.data}",
-            hint=MAKE_ROOM,
-            log=log,
-        )
+        raise NoSpaceError(f"no space left for the data directory {place.data}", log=log)

@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from dbhone.errors import HoneError, StoreError, UsageError, disk_full
+from dbhone.errors import HoneError, StoreBusyError, StoreError, UsageError, disk_full
 from dbhone.measurement.tables import SCHEMA
 
 if TYPE_CHECKING:
@@ -376,7 +376,8 @@ def explain(error: BaseException, url: sa.URL, doing: str) -> HoneError:
         assert full is not None
         return full
     what, hint = _WORDS.get(kind, (f"{error}", None))
-    return StoreError(f"the store {name} failed while {doing}: {what}", hint=hint)
+    failed = StoreBusyError if kind == sqlite3.SQLITE_BUSY else StoreError
+    return failed(f"the store {name} failed while {doing}: {what}", hint=hint)
 
 
 def _no_room(name: str) -> bool:
@@ -397,7 +398,7 @@ _FORBIDDEN = (
 _WORDS: dict[int | None, tuple[str, str | None]] = {
     sqlite3.SQLITE_BUSY: (
         f"another program has held it for more than {_PATIENCE:.0f} seconds",
-        "wait for that program to end, then run the same again",
+        "wait for that program to end",
     ),
     sqlite3.SQLITE_CORRUPT: _DAMAGED,
     sqlite3.SQLITE_NOTADB: _DAMAGED,

@@ -26,7 +26,7 @@ from enum import Enum
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from dbhone.errors import MAKE_ROOM, HoneError, MachineError, SourceError, disk_full
+from dbhone.errors import HoneError, NoSpaceError, SourceError, disk_full
 from dbhone.requirements import Requirement
 from dbhone.source.fetch import FetchJob, failure, perform, require
 from dbhone.units import size
@@ -67,7 +67,7 @@ def unpack(archive: Path, job: FetchJob) -> None:
     """Unpack ``archive`` into ``job.into``; a single folder at its top is stripped.
 
     Raises SourceError for a file that is not an archive, is truncated, or holds a member that would
-    leave the folder (the error names it), and MachineError when the disk would be full.
+    leave the folder (the error names it), and NoSpaceError when the disk would be full.
     """
     unpack_to(archive, job.into, job, name=job.reference.location)
 
@@ -257,9 +257,8 @@ def _path_of(member: _Member, root: Path) -> Path:
 def _write(member: _Member, path: Path) -> None:
     free = shutil.disk_usage(path.parent).free
     if member.size > free - _RESERVE:
-        raise MachineError(
-            f"no space to unpack {member.name}: {size(member.size)} needed, {size(free)} free",
-            hint=MAKE_ROOM,
+        raise NoSpaceError(
+            f"no space to unpack {member.name}: {size(member.size)} needed, {size(free)} free"
         )
     content = member.open()
     if content is None:

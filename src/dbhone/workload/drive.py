@@ -11,7 +11,7 @@ from pathlib import Path
 from dbhone import process
 from dbhone.account import Tenant
 from dbhone.dbms.base_protocol import Endpoint
-from dbhone.errors import DriverError, MachineError
+from dbhone.errors import DriverError, NoSpaceError
 from dbhone.measurement import perf_events, process_stats
 from dbhone.sandbox import Sandbox
 from dbhone.workload.drivers.base import Chunk, Driver, DriverReport, DriverRequest
@@ -96,7 +96,7 @@ class DriverCommand:
 def drive(command: DriverCommand) -> DriverResult:
     """Run the driver to its end. A driver that fails is a result, not an exception.
 
-    Raises MachineError when the disk is full: that is not a result of the subject.
+    Raises NoSpaceError when the disk is full: that is not a result of the subject.
     """
     process_command = command.process_command()
     with _UsageRecorder() as recorder:
@@ -135,7 +135,7 @@ class PausableRun:
     def proceed(self, seconds: float) -> DriverResult | None:
         """Let the driver run for this many seconds, or to its end; return its result if it ended.
 
-        Raises MachineError when the disk is full.
+        Raises NoSpaceError when the disk is full.
         """
         if self._result is not None:
             return self._result
@@ -279,14 +279,11 @@ def _report(
 def failure(command: DriverCommand, finished: process.Finished) -> DriverError:
     """Return why a driver run failed, by its own last words.
 
-    Raises MachineError when the disk is full.
+    Raises NoSpaceError when the disk is full.
     """
     name, tail = command.driver.name, finished.text().strip()[-2000:]
     if any(sign in tail for sign in _NO_SPACE):
-        raise MachineError(
-            f"no space left for the database of {name} in {command.folder}",
-            hint="free some space, then continue with 'hone resume'",
-        )
+        raise NoSpaceError(f"no space left for the database of {name} in {command.folder}")
     last = tail.splitlines()[-1][:200] if tail else "it printed nothing"
     exceeded = None if command.tenant is None else command.tenant.exceeded()
     if exceeded:

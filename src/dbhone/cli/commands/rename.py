@@ -27,7 +27,7 @@ def command(context: Context, run: str, title: str) -> None:
     with open_store(context) as store:
         chosen = find_run(store, run)
         store.rename_run(chosen.id, title.strip())
-        save_reports(store.run(chosen.id), store, context.home)
+        save_reports(context, store.run(chosen.id), store, context.home)
     context.err.print(f"run {chosen.id} is now called '{title.strip()}'", soft_wrap=True)
 
 

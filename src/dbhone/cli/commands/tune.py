@@ -160,8 +160,10 @@ def command(context: Context, /, source: str, **options: Any) -> int:
 
         def execute(experiment: Experiment, run: Run, refresh: bool) -> None:
             ended = _execute(context, experiment, run, session, store, refresh=refresh)
-            _, written = save_reports(keep_rejection(request, ended, store), store, session.home)
-            context.err.print(labelled("report", str(written[0])), soft_wrap=True)
+            kept = keep_rejection(request, ended, store)
+            _, written = save_reports(context, kept, store, session.home)
+            for path in written[:1]:
+                context.err.print(labelled("report", str(path)), soft_wrap=True)
 
         decision = run_search(request, session, store, execute, refresh=chosen.refresh)
         finished = finished_of(runs_named(request.name, store), store)
@@ -170,7 +172,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
         if decision.confirmed is None:
             _tell_rejections(context, decision)
             return 1
-        page, _ = save_reports(decision.confirmed.run, store, session.home, found)
+        page, _ = save_reports(context, decision.confirmed.run, store, session.home, found)
         return _tell_gain(context, page, sum(ended.run.seconds for ended in finished))
 
 
