@@ -82,6 +82,14 @@ def whole_minutes(seconds: float) -> str:
     return f"{math.ceil(seconds / 60)}m"
 
 
+def exact_duration(seconds: float) -> str:
+    """Return ``seconds`` as an option's value that means just them: 900 is ``15m``."""
+    for unit in ("h", "m"):
+        if seconds % _SECONDS[unit] == 0:
+            return f"{seconds / _SECONDS[unit]:.0f}{unit}"
+    return f"{seconds:.15g}s"
+
+
 def size(count: float) -> str:
     """Return ``count`` bytes for people, in binary units: ``1.4 MiB``."""
     value = float(count)

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.errors import UsageError
-from dbhone.units import duration, parse_duration, parse_percent, percent, size, whole_minutes
+from dbhone.units import (
+    duration,
+    exact_duration,
+    parse_duration,
+    parse_percent,
+    percent,
+    size,
+    whole_minutes,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,6 +30,14 @@ def test_durations_are_read(text: str, seconds: float) -> None:
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(7200.0, "2h"), (900.0, "15m"), (5400.0, "90m"), (90.5, "90.5s")]
+)
+def test_a_duration_is_written_so_that_it_is_read_again(seconds: float, text: str) -> None:
+    assert exact_duration(seconds) == text
+    assert parse_duration(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["30", " 30 ", "1h30", "30 1h"])

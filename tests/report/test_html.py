@@ -168,7 +168,7 @@ def test_verdicts_are_words_and_not_only_colours(html: str) -> None:
 def test_headline_winner_and_repetition_are_there(html: str, page: Page) -> None:
     assert page.headline.replace("'", "&#39;") in html
     assert SUBJECTS[-1].build_path in html
-    assert "<code>hone run try.toml</code>" in html
+    assert "<code>hone run try.toml --budget 5m</code>" in html
     assert "does profile-guided optimisation pay" in html
 
 

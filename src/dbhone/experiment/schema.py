@@ -16,12 +16,14 @@ from pydantic_core import ErrorDetails
 from dbhone.compilation.inputs import BuildKeys, Words
 from dbhone.errors import ExperimentError, UsageError, nearest
 from dbhone.experiment.model import Servers, Slices
+from dbhone.measurement.record import DeclaredDesign
 from dbhone.units import parse_duration, parse_percent, parse_size
 from dbhone.verification.outcome import Grade
 from dbhone.workload.suite import Regime
 
 _EARLIER_SHORT = "frozen"
 """The word of earlier files for short slices."""
+_USUAL = DeclaredDesign()
 
 
 def _duration(value: object) -> object:
@@ -223,9 +225,9 @@ class DesignSection(_Section):
     ends as soon as every candidate's summary is clear.
     """
 
-    target: Percent = 0.02
-    budget: Duration = 8 * 60.0
-    seed: int = Field(default=1, ge=0, lt=2**32)
+    target: Percent = _USUAL.target
+    budget: Duration = _USUAL.budget_seconds
+    seed: int = Field(default=_USUAL.seed, ge=0, lt=2**32)
     blocks: BlocksSection = BlocksSection()
     awake: bool = False
     slices: Annotated[Slices, BeforeValidator(_slices)] = Slices.AUTO

@@ -6,14 +6,28 @@ Times are seconds, sizes bytes, moments timezone-aware UTC datetimes.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
 from typing import Any
 
+from dbhone.errors import UsageError
 from dbhone.measurement.series import Series
+from dbhone.units import parse_duration, parse_percent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredDesign:
+    """How an experiment's file says to measure, where the command line may say otherwise.
+
+    The values are those of a file that does not say.
+    """
+
+    target: float = 0.02
+    budget_seconds: float = 8 * 60.0
+    seed: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +39,7 @@ class Declared:
     With ``awake`` no CPU sleeps while something is measured. ``short_slices`` and ``one_server``
     say that these are asked for; hone may choose them by itself. ``observes`` says whether servers
     are observed meanwhile. ``grade`` is that at which builds were verified, empty for none.
+    ``design`` is what the command line may say otherwise.
     """
 
     history: tuple[str, ...] = ()
@@ -35,6 +50,7 @@ class Declared:
     one_server: bool = False
     observes: bool = True
     grade: str = ""
+    design: DeclaredDesign = field(default_factory=DeclaredDesign)
 
 
 _SHORT = ("short", "frozen")
@@ -59,7 +75,24 @@ def read_declared(text: str) -> Declared:
         one_server=design.get("servers") == "one",
         observes=_table(file, "observe").get("enabled") is not False,
         grade=str(_table(file, "verification").get("grade", "")),
+        design=_design(design),
     )
+
+
+def _design(table: Mapping[str, Any]) -> DeclaredDesign:
+    usual, seed = DeclaredDesign(), table.get("seed")
+    return DeclaredDesign(
+        target=_parsed(table.get("target"), parse_percent, usual.target),
+        budget_seconds=_parsed(table.get("budget"), parse_duration, usual.budget_seconds),
+        seed=seed if isinstance(seed, int) else usual.seed,
+    )
+
+
+def _parsed(value: object, parse: Callable[[str], float], usual: float) -> float:
+    try:
+        return parse(value) if isinstance(value, str) else usual
+    except UsageError:
+        return usual
 
 
 def _table(file: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dbhone.measurement.record import Run
 from dbhone.report.findings import Findings, Origin
-from dbhone.units import duration, size
+from dbhone.units import duration, exact_duration, size
 
 
 def environment(findings: Findings) -> tuple[tuple[str, str], ...]:
@@ -48,18 +48,32 @@ _SUFFIX = ".toml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeat:
-    """An experiment file: its name, its text and the command that executes it."""
+    """An experiment file: its name, its text and the command that executes it.
+
+    ``options`` say how a run was measured otherwise than the file says.
+    """
 
     name: str
     text: str
+    options: tuple[str, ...] = ()
 
     @property
     def command(self) -> str:
         """The command that executes it, where it was saved under its name."""
-        return f"hone run {self.name}"
+        return " ".join(("hone run", self.name, *self.options))
 
 
 def repeat(run: Run) -> Repeat:
     """Return how to repeat a run, whether its experiment was a file or ships with hone."""
     name = run.experiment_name.rsplit("/", 1)[-1].removesuffix(_SUFFIX)
-    return Repeat(name=f"{name}{_SUFFIX}", text=run.experiment)
+    return Repeat(name=f"{name}{_SUFFIX}", text=run.experiment, options=tuple(_options(run)))
+
+
+def _options(run: Run) -> Iterator[str]:
+    measured, declared = run.design, run.declared.design
+    if measured.budget_seconds != declared.budget_seconds:
+        yield f"--budget {exact_duration(measured.budget_seconds)}"
+    if measured.target != declared.target:
+        yield f"--target {measured.target * 100:.12g}%"
+    if measured.seed != declared.seed:
+        yield f"--seed {measured.seed}"
