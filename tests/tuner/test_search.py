@@ -282,6 +282,15 @@ def test_the_page_of_the_winner_tells_of_the_search() -> None:
     assert html.count('class="whisker"') > 2
 
 
+def test_a_winner_whose_choosing_runs_were_deleted_has_a_page_without_the_search() -> None:
+    finished, _ = search(request(), TRUE)
+    winner = replace(finished[-1].run, id=1)
+    store = PretendedStore([winner], [finished[-1].samples])
+    page = page_of(winner, store)  # type: ignore[arg-type]
+    assert page.winner is not None
+    assert page.search is None
+
+
 def test_the_page_of_a_rejected_candidate_has_no_winner_and_says_why() -> None:
     loses = TRUE | {"lto+pgo": (1.3, 0.8)}
     allowed, _ = search(request(tolerated=0.99), loses)

@@ -28,11 +28,12 @@ from dbhone.home import Home, Session
 from dbhone.measurement.record import Design, Run
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
-from dbhone.report.page import Page, build_page
+from dbhone.report.page import Page
 from dbhone.report.run_answer import run_answer
 from dbhone.report.search import Search
 from dbhone.report.terminal import show
 from dbhone.source.known_versions import known_versions
+from dbhone.tuner.results import page_of
 from dbhone.units import parse_duration, parse_percent, whole_minutes
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -231,11 +232,13 @@ def save_reports(
 ) -> tuple[Page, tuple[Path, ...]]:
     """Write a run's reports into its folder; return its page and their paths.
 
-    That of a search's winner tells of the ``search``. If they cannot be written, a note says so,
-    and there are no paths: what was found is in the store.
+    ``search`` is what a search found whose winner the run measured, if more is known of it than
+    the store keeps. If the reports cannot be written, a note says so, and there are no paths: what
+    was found is in the store.
     """
-    page = build_page(run, store.samples(run.id), store.observations(run.id))
-    page = dataclasses.replace(page, search=search)
+    page = page_of(run, store, store.observations(run.id))
+    if search is not None:
+        page = dataclasses.replace(page, search=search)
     try:
         return page, write_reports(page, home.runs / str(run.id))
     except OSError as error:

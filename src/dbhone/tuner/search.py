@@ -249,7 +249,7 @@ def keep_rejection(request: Request, run: Run, store: Store) -> Run:
 def search_of(run: Run, store: Store) -> tuple[list[Finished], Decision] | None:
     """Return the search whose best candidate a run measured, as far as it came by then.
 
-    None for any other run.
+    None for any other run, and where the runs that chose the candidate were deleted.
     """
     runs = runs_up_to(run, store)
     if not runs:
@@ -259,7 +259,9 @@ def search_of(run: Run, store: Store) -> tuple[list[Finished], Decision] | None:
         of_kind(finished, kind) for kind in (StageKind.CHOOSE, StageKind.CONFIRM)
     )
     last = confirming[-1]
-    candidate = tried(choosing)[last.confirmed]
+    candidate = tried(choosing).get(last.confirmed)
+    if candidate is None:
+        return None
     rejected = {
         one.confirmed: objection(one, one.confirmed, 0.0) or "another was measured afresh"
         for one in confirming[:-1]
