@@ -333,6 +333,21 @@ def in_use(home: Home) -> bool:
     return any(is_alive(home, name) for name in names)
 
 
+@contextlib.contextmanager
+def guarded(home: Home) -> Iterator[None]:
+    """Lock the folder of sessions, so that no other session claims names or sweeps meanwhile.
+
+    A new session waits for it before it does anything. Whoever holds it must not wait for the host
+    lock, whose holders wait for this one.
+    """
+    descriptor = os.open(home.sessions, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _claim(path: Path) -> int:
     draft = path.with_name(f".{path.name}")
     descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -346,7 +361,7 @@ def _claim_alone(home: Home, name: str) -> int:
     """Claim a name that other sessions use, too. Raises MachineError if one of them keeps it."""
     deadline = time.monotonic() + _PATIENCE
     while True:
-        with _guarded(home):
+        with guarded(home):
             if not is_alive(home, name):
                 return _claim(home.sessions / name)
         if time.monotonic() > deadline:
@@ -357,20 +372,9 @@ def _claim_alone(home: Home, name: str) -> int:
         time.sleep(_POLL)
 
 
-@contextlib.contextmanager
-def _guarded(home: Home) -> Iterator[None]:
-    """Lock the folder of sessions, so that no other session claims names or sweeps meanwhile."""
-    descriptor = os.open(home.sessions, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
 def _sweep(home: Home) -> None:
     """Clean up after dead sessions: kill their processes, then remove their scratch."""
-    with _guarded(home):
+    with guarded(home):
         dead = [
             path.name
             for path in home.sessions.iterdir()

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from dbhone.cli.commands import clean as module
 from dbhone.cli.main import hone
 from dbhone.errors import MachineError, UsageError
 from dbhone.home import Home, open_session
 from dbhone.measurement.record import RunState
+from dbhone.untrusted_files import remove_tree
 from tests.cli.finished_run import keep_finished
 from tests.report.sample_run import a_run
 
@@ -99,6 +104,63 @@ def test_nothing_is_removed_while_another_hone_works_there(home: Home) -> None:
     assert isinstance(result.exception, UsageError)
     assert "another hone works in" in str(result.exception)
     assert (home.root / LOADED).is_dir()
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Return a function that has something done while clean waits for the host lock."""
+
+    def have_done(something: Callable[[], object]) -> None:
+        @contextlib.contextmanager
+        def hold(_waiting: object) -> Iterator[float]:
+            something()
+            yield 1.0
+
+        monkeypatch.setattr(module, "hold_host_lock", hold)
+
+    return have_done
+
+
+def test_nothing_is_removed_if_another_hone_began_while_it_was_waited_for(
+    home: Home, meanwhile: Callable[[Callable[[], object]], None]
+) -> None:
+    with contextlib.ExitStack() as stack:
+        meanwhile(lambda: stack.enter_context(open_session(home)))
+        result = clean(home, "--yes")
+    assert isinstance(result.exception, UsageError)
+    assert "another hone works in" in str(result.exception)
+    assert (home.root / LOADED).is_dir()
+
+
+def test_what_a_run_has_come_to_need_while_it_was_waited_for_stays(
+    home: Home, meanwhile: Callable[[Callable[[], object]], None]
+) -> None:
+    run = a_run(state=RunState.INTERRUPTED)
+    (home.sources / run.subjects[0].source_digest).mkdir()
+    meanwhile(lambda: keep_finished(home, run))
+    assert "removed 2.9 KiB" in clean(home, "--yes").stderr
+    assert (home.sources / run.subjects[0].source_digest).is_dir()
+    assert not (home.root / LOADED).exists()
+
+
+def test_a_hone_that_begins_while_something_is_removed_waits(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed: list[Path] = []
+
+    def remove(folder: Path) -> None:
+        sessions = os.open(home.sessions, os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(sessions, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(sessions)
+        remove_tree(folder)
+        removed.append(folder)
+
+    monkeypatch.setattr(module, "remove_tree", remove)
+    clean(home, "--yes")
+    assert home.root / LOADED in removed
+    with open_session(home):
+        pass
 
 
 def test_a_home_that_is_not_there_is_not_made(tmp_path: Path) -> None:

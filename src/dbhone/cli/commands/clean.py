@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import click
@@ -16,7 +17,7 @@ from dbhone.cli.setting_up import agree
 from dbhone.compilation.manifest import read_build
 from dbhone.errors import MachineError, UsageError
 from dbhone.files import tree_size
-from dbhone.home import Home, in_use, is_alive
+from dbhone.home import Home, guarded, in_use, is_alive
 from dbhone.host_lock import hold_host_lock
 from dbhone.measurement.record import RunState, Subject
 from dbhone.measurement.store import Store
@@ -29,12 +30,16 @@ _DIGEST_DIGITS = 64
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What one kind of thing takes of the disk, in bytes, and the folders that may be removed."""
+    """What one kind of thing takes of the disk, and the folders that may be removed, in bytes."""
 
     title: str
     bytes: int
-    removable: tuple[Path, ...] = ()
-    removable_bytes: int = 0
+    removable: Mapping[Path, int] = field(default_factory=dict)
+
+    @property
+    def removable_bytes(self) -> int:
+        """What removing these folders frees."""
+        return sum(self.removable.values())
 
 
 @click.command(
@@ -61,7 +66,9 @@ def command(context: Context, everything: bool, yes: bool, as_json: bool) -> Non
     if not home.root.is_dir():
         context.err.print(f"There is no home folder {home.root} yet.", soft_wrap=True)
         return
-    parts = tuple(_parts(home, frozenset() if everything else _needed(context)))
+    tell = partial(context.err.print, soft_wrap=True)
+    folders = _removable(context, everything=everything, tell=tell)
+    parts = tuple(_parts(home, folders))
     if as_json:
         print_json(context, [_object(part) for part in parts])
     else:
@@ -74,11 +81,24 @@ def command(context: Context, everything: bool, yes: bool, as_json: bool) -> Non
         context.err.print(f"'hone clean --yes' removes {size(removable)}")
         return
     agree(f"remove {size(removable)}", yes=yes)
-    _remove(context, parts)
-    context.err.print(f"removed {size(removable)}")
+    agreed = {folder: count for part in parts for folder, count in part.removable.items()}
+    removed = _remove(context, agreed, everything=everything)
+    context.err.print(f"removed {size(removed)}")
 
 
-def _needed(context: Context) -> frozenset[Path]:
+def _removable(
+    context: Context, *, everything: bool, tell: Callable[[str], None]
+) -> frozenset[Path]:
+    """Return the folders that can be made again, and those that dead sessions left."""
+    home = context.home
+    needed = frozenset() if everything else _needed(context, tell)
+    # Beside the trees are caches, without which nothing could be fetched again offline.
+    makeable = (_folders(home.builds) | _trees(home)) - needed
+    interrupted = {work for work in _folders(home.scratch) if not is_alive(home, work.name)}
+    return frozenset(_folders(home.data) | makeable | interrupted)
+
+
+def _needed(context: Context, tell: Callable[[str], None]) -> frozenset[Path]:
     """Return the builds and sources that stay unless the user wants everything removed.
 
     They belong to runs that could be continued, and to winners with the bases that they are
@@ -91,7 +111,7 @@ def _needed(context: Context) -> frozenset[Path]:
         with open_store(context) as store:
             subjects = tuple(_needed_subjects(store))
     except MachineError as error:
-        context.err.print(f"builds and sources stay for now: {error.message}", soft_wrap=True)
+        tell(f"builds and sources stay for now: {error.message}")
         return frozenset(_folders(home.builds) | _trees(home))
     trees = {home.sources / subject.source_digest for subject in subjects}
     builds = {home.builds / subject.build_digest for subject in subjects}
@@ -109,26 +129,25 @@ def _needed_subjects(store: Store) -> Iterator[Subject]:
             yield from (winner, run.base)
 
 
-def _parts(home: Home, needed: frozenset[Path]) -> Iterator[_Part]:
+def _parts(home: Home, removable: frozenset[Path]) -> Iterator[_Part]:
     """Yield what the home holds, the kinds of which something can be removed first."""
-    yield _part("loaded data", home.data, remove=_folders(home.data))
-    yield _part("builds", home.builds, remove=_folders(home.builds) - needed)
-    # Beside the trees are caches, without which nothing could be fetched again offline.
-    yield _part("sources", home.sources, remove=_trees(home) - needed)
-    interrupted = {work for work in _folders(home.scratch) if not is_alive(home, work.name)}
-    yield _part("work in progress", home.scratch, remove=interrupted)
-    yield _part("profiles", home.profiles)
-    yield _part("reports, test results and logs", home.runs, home.verifications, home.logs)
-    yield _part("measurements", *home.root.glob(f"{home.database.name}*"))
-
-
-def _part(title: str, *places: Path, remove: Collection[Path] = ()) -> _Part:
-    return _Part(
-        title=title,
-        bytes=sum(map(_bytes, places)),
-        removable=tuple(sorted(remove)),
-        removable_bytes=sum(map(_bytes, remove)),
-    )
+    for title, place in (
+        ("loaded data", home.data),
+        ("builds", home.builds),
+        ("sources", home.sources),
+        ("work in progress", home.scratch),
+    ):
+        folders = sorted(folder for folder in removable if folder.parent == place)
+        yield _Part(
+            title=title,
+            bytes=_bytes(place),
+            removable={folder: _bytes(folder) for folder in folders},
+        )
+    others = (home.runs, home.verifications, home.logs)
+    yield _Part(title="profiles", bytes=_bytes(home.profiles))
+    yield _Part(title="reports, test results and logs", bytes=sum(map(_bytes, others)))
+    store = home.root.glob(f"{home.database.name}*")
+    yield _Part(title="measurements", bytes=sum(map(_bytes, store)))
 
 
 def _bytes(place: Path) -> int:
@@ -162,20 +181,30 @@ def _object(part: _Part) -> dict[str, object]:
     }
 
 
-def _remove(context: Context, parts: tuple[_Part, ...]) -> None:
-    """Remove what may be removed. Raises UsageError while another hone uses the home.
+def _remove(context: Context, agreed: Mapping[Path, int], *, everything: bool) -> int:
+    """Remove the folders that the user agreed to; return how many bytes these took.
 
-    It makes no session of its own, for which a full disk may have no room.
+    What another hone has come to need since it was shown stays. A hone that starts meanwhile waits.
+    There is no session for this, for which a full disk may have no room. Raises UsageError while
+    another hone uses the home.
     """
-    if in_use(context.home):
+    _check_unused(context.home)
+    waiting = hold_host_lock(lambda other: context.err.print(f"waiting for {other} to finish"))
+    with waiting, guarded(context.home):
+        _check_unused(context.home)
+        still = _removable(context, everything=everything, tell=lambda _: None)
+        folders = [folder for folder in agreed if folder in still]
+        for folder in folders:
+            remove_tree(folder)
+    return sum(agreed[folder] for folder in folders)
+
+
+def _check_unused(home: Home) -> None:
+    if in_use(home):
         raise UsageError(
-            f"another hone works in {context.home.root}",
+            f"another hone works in {home.root}",
             hint="wait until it has finished, or end it with Ctrl-C",
         )
-    with hold_host_lock(lambda other: context.err.print(f"waiting for {other} to finish")):
-        for part in parts:
-            for folder in part.removable:
-                remove_tree(folder)
 
 
 PLUGIN = command
