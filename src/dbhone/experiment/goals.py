@@ -128,10 +128,10 @@ def missing_for(experiment: Experiment, estimator: SourceEstimator) -> Missing:
 
 
 def missing_for_build(
-    inputs: BuildInputs, estimator: SourceEstimator, training_suite: str | None
+    inputs: BuildInputs, estimator: SourceEstimator, suite: str | None
 ) -> Missing:
-    """Return what is missing for a build, and for its training if it has one."""
-    return _missing([inputs], estimator, training_suite)
+    """Return what is missing to make a build, and to drive it by a suite if one is given."""
+    return _missing([inputs], estimator, suite)
 
 
 def foresee_dbms(reference: str) -> str | None:

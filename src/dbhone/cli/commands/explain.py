@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import click
@@ -18,7 +17,8 @@ from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.explaining import Explained, explain, find_task, most_different
-from dbhone.experiment.goals import missing_for
+from dbhone.experiment.goals import missing_for_build, together
+from dbhone.experiment.standalone_server import find_subject
 from dbhone.measurement.stack_sampling import FREQUENCY, check_sampling, clock
 from dbhone.report.explanation import Explanation, difference_folded, explanation, speedscope
 from dbhone.report.flame import explanation_page
@@ -95,11 +95,10 @@ def command(
     if chosen == experiment.base.name:
         raise UsageError(f"{chosen} is the base, and would be compared with itself")
     task = find_task(experiment, on)
-    both = tuple(subject for subject in experiment.subjects if subject.name in names)
+    both = [find_subject(experiment, name).inputs for name in names]
     with context.session() as session:
-        lacking = missing_for(
-            dataclasses.replace(experiment, subjects=both), BuildEstimator(session.home)
-        )
+        estimator = BuildEstimator(session.home)
+        lacking = together(missing_for_build(own, estimator, experiment.suite) for own in both)
         ensure_installed(context, lacking, "these servers", session.home)
         with shown(context.err, verbose=context.verbose) as listen:
             service = BuildService(session, listen)

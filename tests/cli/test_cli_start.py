@@ -1,0 +1,72 @@
+"""`hone start` and `hone explain` ask for the tools of the subjects that they run, not of all."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from dbhone import requirements
+from dbhone.cli.commands import explain, start
+from dbhone.cli.main import hone
+from dbhone.errors import ToolError, UsageError
+from dbhone.home import Home
+from dbhone.instance.server import Server
+from tests.cli.finished_run import keep_finished
+from tests.report.sample_run import a_run
+
+EXPERIMENT = """\
+title = "two compilers"
+base = "gcc"
+
+[sources]
+postgresql = "apt:postgresql"
+
+[subjects]
+gcc = { dbms = "postgresql", source = "postgresql" }
+clang = { like = "gcc", compiler = "clang" }
+optional = { like = "clang", variant = "o3", optional = true }
+
+[workload]
+suite = "sysbench:micro"
+size = "smoke"
+"""
+
+
+@pytest.fixture(autouse=True)
+def without_clang(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the machine have all that is required, but for clang."""
+    monkeypatch.setattr(requirements.Requirement, "is_met", lambda need: need.name != "clang")
+
+
+def invoke(home: Home, *words: str) -> BaseException | None:
+    return CliRunner().invoke(hone, ["--home", str(home.root), *words]).exception
+
+
+def test_a_server_is_started_though_another_subjects_tools_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> AbstractContextManager[Server]:
+        raise UsageError("it would be started")
+
+    monkeypatch.setattr(start, "standalone_server", refuse)
+    home, file = Home(tmp_path / "home"), tmp_path / "x.toml"
+    file.write_text(EXPERIMENT)
+    assert "it would be started" in str(invoke(home, "start", str(file), "gcc"))
+    for name in ("clang", "optional"):
+        lacking = invoke(home, "start", str(file), name)
+        assert isinstance(lacking, ToolError)
+        assert "clang" in lacking.message
+
+
+def test_what_explains_an_optional_subject_needs_its_tools(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explain, "check_sampling", lambda: None)
+    home = Home(tmp_path / "home")
+    keep_finished(home, a_run(experiment=EXPERIMENT))
+    lacking = invoke(home, "explain", "last", "optional", "point-query")
+    assert isinstance(lacking, ToolError)
+    assert "clang" in lacking.message
