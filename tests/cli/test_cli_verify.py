@@ -75,3 +75,8 @@ def test_the_base_is_the_usual_one_if_the_runs_is_no_longer_kept(bench: Bench) -
     remove_tree(bench.home.builds / bench.base)
     bench.verify()
     assert bench.bases == [bench.usual.digest]
+
+
+def test_what_is_being_done_is_printed_if_that_is_wanted(bench: Bench) -> None:
+    assert "all tests at once" in bench.verify("--verbose").stderr
+    assert "all tests at once" not in bench.verify().stderr

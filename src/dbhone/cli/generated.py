@@ -13,7 +13,7 @@ from dbhone.cli import completing
 from dbhone.cli.context import Context
 from dbhone.cli.lines import numbers, words, write_output
 from dbhone.cli.plan_view import print_plan
-from dbhone.cli.running import Duration, Percent, execute_new
+from dbhone.cli.running import SEED, Duration, Percent, execute_new
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
 from dbhone.files import absolute_path
@@ -59,7 +59,7 @@ _OPTIONS = (
         help="Stop when every effect is known this precisely.",
     ),
     click.option(
-        "--seed", type=int, default=1, show_default=True, help="Seed of the random order."
+        "--seed", type=SEED, default=1, show_default=True, help="Seed of the random order."
     ),
     click.option("--refresh", is_flag=True, help="Check for newer sources."),
     click.option(

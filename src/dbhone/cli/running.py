@@ -23,6 +23,7 @@ from dbhone.experiment.model import Experiment
 from dbhone.experiment.planning import Shortage, make_plan, shortage
 from dbhone.experiment.room import check_room
 from dbhone.experiment.run_lifecycle import begin
+from dbhone.experiment.schema import SEEDS
 from dbhone.files import write_whole
 from dbhone.home import Home, Session
 from dbhone.measurement.record import Design, Run
@@ -68,6 +69,10 @@ class Percent(click.ParamType[float]):
         return value if isinstance(value, float) else parse_percent(str(value))
 
 
+SEED = click.IntRange(0, SEEDS, max_open=True)
+"""A seed, as an experiment file takes it."""
+
+
 def dbms_of_tree(context: Context, reference: str, *, refresh: bool = False) -> str:
     """Fetch a source; return the name of its DBMS. Raises SourceError if hone knows none."""
     with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
@@ -80,7 +85,7 @@ _DESIGN = (
     click.option(
         "--target", type=Percent(), help="Stop when every effect is known this precisely: 1%."
     ),
-    click.option("--seed", type=int, help="Seed of the random order."),
+    click.option("--seed", type=SEED, help="Seed of the random order."),
 )
 
 

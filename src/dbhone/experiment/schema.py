@@ -23,6 +23,8 @@ from dbhone.workload.suite import Regime
 
 _EARLIER_SHORT = "frozen"
 """The word of earlier files for short slices."""
+SEEDS = 2**32
+"""How many seeds there are, from 0 on."""
 _USUAL = DeclaredDesign()
 
 
@@ -227,7 +229,7 @@ class DesignSection(_Section):
 
     target: Percent = _USUAL.target
     budget: Duration = _USUAL.budget_seconds
-    seed: int = Field(default=_USUAL.seed, ge=0, lt=2**32)
+    seed: int = Field(default=_USUAL.seed, ge=0, lt=SEEDS)
     blocks: BlocksSection = BlocksSection()
     awake: bool = False
     slices: Annotated[Slices, BeforeValidator(_slices)] = Slices.AUTO

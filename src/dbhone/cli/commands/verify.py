@@ -67,7 +67,7 @@ def command(
     chosen = choose(context, what)
     needed = requirements_of_checks(chosen.build.manifest.dbms, Grade(grade))
     ensure_installed(context, missing(needed), f"the grade {grade}", context.home)
-    with context.session() as session, shown(context.err) as listen:
+    with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
         service = BuildService(session, listen)
         base = find_build(session.home, against) if against else chosen.base
         verification = Verification(
