@@ -40,6 +40,7 @@ PLANTED = [
     ("dbhone.serve", "dbhone.experiment", "What is served is read from the store"),
     ("dbhone.serve", "sqlalchemy", "What is served is read from the store"),
     ("dbhone.cli", "numpy", "A command does not compute"),
+    ("dbhone.cli.commands", "dbhone.cli.commands.package", "A command does not know the others"),
 ]
 
 

@@ -18,8 +18,9 @@ from werkzeug.sansio.utils import host_is_trusted
 from werkzeug.wrappers import Request, Response
 
 from dbhone.errors import HoneError, StoreError, UsageError
+from dbhone.measurement.run_state import State
 from dbhone.report.templating import page_style, templates
-from dbhone.serve.listing import State, read_filters
+from dbhone.serve.listing import read_filters
 from dbhone.serve.run_service import Kept, RunService
 from dbhone.units import duration
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import StrEnum
 from urllib.parse import urlencode
 
 from dbhone.activity import Activity
 from dbhone.errors import UsageError
-from dbhone.home import Home, is_alive
 from dbhone.measurement.invocation_rows import Progress
-from dbhone.measurement.record import Run, RunState
+from dbhone.measurement.record import Run
+from dbhone.measurement.run_state import REASONS, State
 from dbhone.measurement.store import RunSummary
 from dbhone.units import count_of, duration
 
@@ -114,32 +113,6 @@ def _matches(listed: Listed, filters: Filters) -> bool:
         and filters.state in ("", listed.state.value)
         and any(filters.text.casefold() in text.casefold() for text in texts)
     )
-
-
-REASONS: Mapping[str, str] = {
-    "target": "every effect is known as precisely as was wanted",
-    "clear": "every candidate's summary is clear",
-    "budget": "the budget is spent",
-    "blocks": "the wanted number of blocks is measured",
-}
-
-
-class State(StrEnum):
-    """Where a run is in its life, as a reader sees it."""
-
-    RUNNING = "running"
-    CUT_OFF = "cut off"
-    """It is recorded as running, but its process has died."""
-    INTERRUPTED = "interrupted"
-    FAILED = "failed"
-    DONE = "done"
-
-
-def state_of(home: Home, run: Run | RunSummary) -> State:
-    """Return where a run is in its life."""
-    if run.state is RunState.RUNNING and not is_alive(home, run.session):
-        return State.CUT_OFF
-    return State(run.state.value)
 
 
 def doing(

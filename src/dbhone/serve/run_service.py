@@ -18,13 +18,14 @@ from typing import Generic, TypeVar
 from dbhone.activity import activity_of
 from dbhone.home import Home
 from dbhone.measurement.record import Run
+from dbhone.measurement.run_state import State, state_of
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import RunSummary, Store
 from dbhone.report.findings import findings_of
 from dbhone.report.formats.base import render
 from dbhone.report.headline import one_line
 from dbhone.report.page import Page, build_joined_page
-from dbhone.serve.listing import Filters, Listed, Listing, State, choose, doing, facts, state_of
+from dbhone.serve.listing import Filters, Listed, Listing, choose, doing, facts
 from dbhone.tuner.results import page_of
 
 T = TypeVar("T")

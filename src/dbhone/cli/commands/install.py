@@ -6,14 +6,12 @@ from pathlib import Path
 
 import click
 
-from dbhone.cli.commands.package import read_package, show_checked
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import labelled
+from dbhone.cli.package_view import check_and_show
 from dbhone.cli.setting_up import agree
-from dbhone.package.checking import check_package
 from dbhone.package.installing import Installation, install, plan_installation
-from dbhone.package.proof import read_public_key
 from dbhone.units import listed
 
 
@@ -37,10 +35,7 @@ def command(context: Context, file: Path, key: Path | None, yes: bool) -> None:
     The package is checked first. The original packages are kept, and restored at once if a
     server does not accept connections with the new ones. `hone uninstall` restores them later.
     """
-    data = read_package(file)
-    trusted = None if key is None else read_public_key(key)
-    checked = check_package(data, trusted)
-    show_checked(context, checked, trusted=trusted is not None)
+    data, checked = check_and_show(context, file, key)
     with context.session() as session:
         plan = plan_installation(data, checked, session)
         _tell(context, plan)

@@ -12,6 +12,7 @@ from dbhone import registry
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import check_output, force_option, headed, labelled, write_output
+from dbhone.cli.package_view import check_and_show, gain_in_words, second_build_in_words
 from dbhone.cli.progress import shown
 from dbhone.cli.running import execute_new
 from dbhone.cli.selecting import ChosenBuild, choose
@@ -21,7 +22,7 @@ from dbhone.experiment.builds import BuildService
 from dbhone.experiment.load import parse
 from dbhone.experiment.packaged import packaged_build, repeated_text, training_of
 from dbhone.experiment.verifying import built_again
-from dbhone.package.checking import Checked, check_package
+from dbhone.package.checking import Checked
 from dbhone.package.forms.base import DRAWER, Form, ImageForm
 from dbhone.package.image import Image
 from dbhone.package.packing import (
@@ -31,11 +32,9 @@ from dbhone.package.packing import (
     make_package,
     passed_outcome,
 )
-from dbhone.package.proof import read_public_key, read_signing_key
+from dbhone.package.proof import read_signing_key
 from dbhone.package.repetition import Gain, gains, why_private
-from dbhone.units import count_of, listed, percent, size
-
-_MOST_BYTES = 4 << 30
+from dbhone.units import count_of, size
 
 
 @click.command(
@@ -105,7 +104,7 @@ def command(
     if check:
         if output is not None or rebuild:
             raise click.UsageError("--output and --rebuild do not go with --check")
-        checked = _check(context, Path(what), key)
+        _, checked = check_and_show(context, Path(what), key)
         return _repeat(context, checked) if again else None
     if again:
         raise click.UsageError("--again goes with --check")
@@ -163,7 +162,7 @@ def _tell(context: Context, package: Package, chosen: ChosenBuild, *, signed: bo
     if chosen.run is None:
         text = "none: name a run instead of a build, and its samples are included"
         err.print(labelled("measured", text, "bold yellow"), soft_wrap=True)
-    err.print(labelled("twice", _twice(package.differing)), soft_wrap=True)
+    err.print(labelled("twice", second_build_in_words(package.differing)), soft_wrap=True)
     if package.content.lacks:
         text = f"what a distribution's has: {'; '.join(package.content.lacks)}"
         err.print(labelled("lacks", text, "bold yellow"), soft_wrap=True)
@@ -174,78 +173,6 @@ def _tell(context: Context, package: Package, chosen: ChosenBuild, *, signed: bo
         text = "not signed: anybody could have made it; --key signs it"
         err.print(labelled("note", text, "bold yellow"), soft_wrap=True)
     err.print(labelled("licence", package.content.licence.duty), soft_wrap=True)
-
-
-def _check(context: Context, path: Path, key: Path | None) -> Checked:
-    data = read_package(path)
-    trusted = None if key is None else read_public_key(key)
-    checked = check_package(data, trusted)
-    show_checked(context, checked, trusted=trusted is not None)
-    return checked
-
-
-def read_package(path: Path) -> bytes:
-    """Return a package file. Raises UsageError if it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return file.read(_MOST_BYTES)
-    except OSError as error:
-        raise UsageError(
-            f"cannot read {path}: {error.strerror}", hint="'hone package' makes packages"
-        ) from error
-
-
-def show_checked(context: Context, checked: Checked, *, trusted: bool) -> None:
-    """Print what a package says."""
-    out = context.out
-    out.print(headed("package  ", f"{checked.name}, {count_of(checked.files, 'file')}, all intact"))
-    out.print(headed("signature", _signature(checked, trusted=trusted)), soft_wrap=True)
-    out.print(headed("build    ", checked.build), soft_wrap=True)
-    out.print(headed("twice    ", _twice(checked.differing)), soft_wrap=True)
-    if checked.lacks:
-        out.print(headed("lacks    ", "; ".join(checked.lacks), "bold yellow"), soft_wrap=True)
-    out.print(headed("verified ", _verified(checked)), soft_wrap=True)
-    out.print(headed("measured ", _measured(checked)), soft_wrap=True)
-    if checked.found is not None and not checked.measured:
-        text = "hone's own build of this source and variant was measured, not these packages"
-        out.print(headed("note     ", text, "bold yellow"), soft_wrap=True)
-    if checked.why_not_here is not None:
-        out.print(headed("note     ", checked.why_not_here, "bold yellow"), soft_wrap=True)
-
-
-def _signature(checked: Checked, *, trusted: bool) -> str:
-    if checked.key is None:
-        return "none: the package is unsigned"
-    if trusted:
-        return f"by the key that you named, {checked.key[:16]}"
-    return f"by the key {checked.key[:16]}, which --key compares with one that you know"
-
-
-def _twice(differing: tuple[str, ...] | None) -> str:
-    if differing is None:
-        return "reproducibility was not checked"
-    if not differing:
-        return "a second build of the same inputs has the same files, byte for byte"
-    return f"a second build of the same inputs differs in: {listed(differing)}"
-
-
-def _verified(checked: Checked) -> str:
-    lists = ", ".join(f"{name} ({proving} of {tests})" for name, proving, tests in checked.lists)
-    return f"grade {checked.grade}: passes what its base passes of {lists}"
-
-
-def _measured(checked: Checked) -> str:
-    if checked.found is None:
-        return "nothing: the package has no samples"
-    texts = [f"{gain.steps} {_gain(gain)}, {gain.verdict}" for gain in checked.gains]
-    blocks = count_of(checked.found["blocks"], "block")
-    said = "; ".join(texts) or "too few blocks for an interval"
-    return f"{checked.subject} over its base, recomputed from {blocks}: {said}"
-
-
-def _gain(gain: Gain) -> str:
-    low, high = percent(gain.low - 1), percent(gain.high - 1)
-    return f"{percent(gain.ratio - 1)} ({low} to {high})"
 
 
 def _repeat(context: Context, checked: Checked) -> int:
@@ -265,12 +192,12 @@ def _repeat(context: Context, checked: Checked) -> int:
 
 def _compare(context: Context, said: Gain, here: Gain | None) -> bool:
     """Print whether a gain was found here, too, and return that."""
-    text = f"{said.steps}: the package says {_gain(said)}; "
+    text = f"{said.steps}: the package says {gain_in_words(said)}; "
     agrees = here is not None and here.agrees_with(said)
     if here is None:
         text += "too little was measured here"
     else:
-        text += f"here it is {_gain(here)}: {'they agree' if agrees else 'they differ'}"
+        text += f"here it is {gain_in_words(here)}: {'they agree' if agrees else 'they differ'}"
     context.out.print(headed("again    ", text), soft_wrap=True)
     return agrees
 

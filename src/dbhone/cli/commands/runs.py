@@ -11,10 +11,10 @@ from rich.text import Text
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import json_option, listing, print_json
+from dbhone.measurement.run_state import state_of
 from dbhone.measurement.store import RunSummary, Store
 from dbhone.report.findings import findings_of
 from dbhone.report.headline import one_line
-from dbhone.serve.listing import state_of
 from dbhone.units import count_of, duration
 
 _NEWEST = 20

@@ -11,8 +11,8 @@ from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import facts, headed, labelled, listing
 from dbhone.measurement.record import Run, RunState
+from dbhone.measurement.run_state import REASONS, state_of
 from dbhone.report.findings import findings_of
-from dbhone.serve.listing import REASONS, state_of
 from dbhone.units import duration, size
 
 

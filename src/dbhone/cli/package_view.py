@@ -1,0 +1,92 @@
+"""How a package is printed that was made elsewhere: what it is, and what its proof says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dbhone.cli.context import Context
+from dbhone.cli.lines import headed
+from dbhone.errors import UsageError
+from dbhone.package.checking import Checked, check_package
+from dbhone.package.proof import read_public_key
+from dbhone.package.repetition import Gain
+from dbhone.units import count_of, listed, percent
+
+_MOST_BYTES = 4 << 30
+
+
+def check_and_show(context: Context, path: Path, key: Path | None) -> tuple[bytes, Checked]:
+    """Check a package file and print what it says; return its bytes and what was found.
+
+    The public ``key`` in a file is the one that must have signed it. Raises UsageError if a file
+    cannot be read, PackageError if the package is not what it claims to be.
+    """
+    data = _read(path)
+    trusted = None if key is None else read_public_key(key)
+    checked = check_package(data, trusted)
+    _show(context, checked, trusted=trusted is not None)
+    return data, checked
+
+
+def gain_in_words(gain: Gain) -> str:
+    """Return a gain with its interval."""
+    low, high = percent(gain.low - 1), percent(gain.high - 1)
+    return f"{percent(gain.ratio - 1)} ({low} to {high})"
+
+
+def second_build_in_words(differing: tuple[str, ...] | None) -> str:
+    """Return what a second build showed; ``differing`` is None if there was none."""
+    if differing is None:
+        return "reproducibility was not checked"
+    if not differing:
+        return "a second build of the same inputs has the same files, byte for byte"
+    return f"a second build of the same inputs differs in: {listed(differing)}"
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_MOST_BYTES)
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {path}: {error.strerror}", hint="'hone package' makes packages"
+        ) from error
+
+
+def _show(context: Context, checked: Checked, *, trusted: bool) -> None:
+    out = context.out
+    out.print(headed("package  ", f"{checked.name}, {count_of(checked.files, 'file')}, all intact"))
+    out.print(headed("signature", _signature(checked, trusted=trusted)), soft_wrap=True)
+    out.print(headed("build    ", checked.build), soft_wrap=True)
+    out.print(headed("twice    ", second_build_in_words(checked.differing)), soft_wrap=True)
+    if checked.lacks:
+        out.print(headed("lacks    ", "; ".join(checked.lacks), "bold yellow"), soft_wrap=True)
+    out.print(headed("verified ", _verified(checked)), soft_wrap=True)
+    out.print(headed("measured ", _measured(checked)), soft_wrap=True)
+    if checked.found is not None and not checked.measured:
+        text = "hone's own build of this source and variant was measured, not these packages"
+        out.print(headed("note     ", text, "bold yellow"), soft_wrap=True)
+    if checked.why_not_here is not None:
+        out.print(headed("note     ", checked.why_not_here, "bold yellow"), soft_wrap=True)
+
+
+def _signature(checked: Checked, *, trusted: bool) -> str:
+    if checked.key is None:
+        return "none: the package is unsigned"
+    if trusted:
+        return f"by the key that you named, {checked.key[:16]}"
+    return f"by the key {checked.key[:16]}, which --key compares with one that you know"
+
+
+def _verified(checked: Checked) -> str:
+    lists = ", ".join(f"{name} ({proving} of {tests})" for name, proving, tests in checked.lists)
+    return f"grade {checked.grade}: passes what its base passes of {lists}"
+
+
+def _measured(checked: Checked) -> str:
+    if checked.found is None:
+        return "nothing: the package has no samples"
+    texts = [f"{gain.steps} {gain_in_words(gain)}, {gain.verdict}" for gain in checked.gains]
+    blocks = count_of(checked.found["blocks"], "block")
+    said = "; ".join(texts) or "too few blocks for an interval"
+    return f"{checked.subject} over its base, recomputed from {blocks}: {said}"

@@ -1,0 +1,36 @@
+"""Where a run is in its life, as a reader sees it, and why it measures no longer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from dbhone.home import Home, is_alive
+from dbhone.measurement.record import Run, RunState
+from dbhone.measurement.store import RunSummary
+
+REASONS: Mapping[str, str] = {
+    "target": "every effect is known as precisely as was wanted",
+    "clear": "every candidate's summary is clear",
+    "budget": "the budget is spent",
+    "blocks": "the wanted number of blocks is measured",
+}
+"""Why measuring ended, by what a run says it was stopped by."""
+
+
+class State(StrEnum):
+    """Where a run is in its life, as a reader sees it."""
+
+    RUNNING = "running"
+    CUT_OFF = "cut off"
+    """It is recorded as running, but its process has died."""
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+    DONE = "done"
+
+
+def state_of(home: Home, run: Run | RunSummary) -> State:
+    """Return where a run is in its life."""
+    if run.state is RunState.RUNNING and not is_alive(home, run.session):
+        return State.CUT_OFF
+    return State(run.state.value)
