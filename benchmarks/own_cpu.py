@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process
-from dbhone.experiment.events import BlockEnded, Event, SliceStarted
+from dbhone.experiment.events import BlockEnded, Event, InvocationStarted
 from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.load import load_named
 from dbhone.experiment.run_lifecycle import begin
@@ -32,19 +32,19 @@ _STARTS = 50
 
 @dataclass
 class Meter:
-    """Counts hone's own CPU time: ``driving`` inside driver runs, ``all`` from block to block."""
+    """Counts hone's own CPU time: ``driving`` inside invocations, ``all`` from block to block."""
 
     driving_cpu: float = 0.0
     driving_wall: float = 0.0
     first: tuple[float, float] | None = None
     last: tuple[float, float] = (0.0, 0.0)
     blocks: int = 0
-    slices: int = 0
+    invocations: int = 0
 
     def listen(self, event: Event) -> None:
         """Take the time at blocks."""
-        if isinstance(event, SliceStarted):
-            self.slices += 1
+        if isinstance(event, InvocationStarted):
+            self.invocations += 1
             if self.first is None:
                 self.first = (time.process_time(), time.monotonic())
         if isinstance(event, BlockEnded):
@@ -84,7 +84,7 @@ def report(meter: Meter) -> None:
     """Print the shares."""
     assert meter.first is not None
     cpu, wall = (after - before for after, before in zip(meter.last, meter.first, strict=True))
-    print(f"blocks {meter.blocks}, driver runs {meter.slices}, measured for {wall:.1f} s")
+    print(f"blocks {meter.blocks}, invocations {meter.invocations}, measured for {wall:.1f} s")
     print(f"while the driver runs: {meter.driving_cpu / meter.driving_wall:.2%} of one core")
     print(f"of everything:         {cpu / wall:.2%} of one core")
     print(

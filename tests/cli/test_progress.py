@@ -17,15 +17,15 @@ from dbhone.experiment.events import (
     Detail,
     Ended,
     Event,
+    InvocationStarted,
     Note,
-    SliceStarted,
     Stage,
     WaitBegan,
     WaitEnded,
 )
 
 COMPILING = Detail(text="compile")
-SLICE = SliceStarted(block=0, set="main", subject="rel", number=1, total=6, left=0.0)
+INVOCATION = InvocationStarted(block=0, set="main", subject="rel", number=1, total=6, left=0.0)
 BLOCK = BlockEnded(block=2, seconds=20.0, typical=None, widest=None, target=0.02, left=None)
 ENDED = Ended(stage=Stage.BUILD, what="lto+pgo", seconds=870.0, reused=False, note="")
 
@@ -108,7 +108,7 @@ def test_a_budget_that_is_used_up_is_said_to_be_exceeded(monkeypatch: pytest.Mon
     display.listen(dataclasses.replace(a_build(None), left=30.0))
     now += 50
     assert "over the budget by 20.0 s" in live_line(display)
-    display.listen(SLICE)
+    display.listen(INVOCATION)
     now += 5
     assert "over the budget by 25.0 s" in live_line(display)
 

@@ -18,7 +18,7 @@ from dbhone.compilation.manifest import Build
 from dbhone.errors import BudgetSpentError, DriverError, MachineError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.embedded_target import EmbeddedTarget
-from dbhone.experiment.events import BlockEnded, Event, Listener, SliceStarted
+from dbhone.experiment.events import BlockEnded, Event, InvocationStarted, Listener
 from dbhone.experiment.load import parse
 from dbhone.experiment.measure import Measuring, check_conditions
 from dbhone.experiment.model import Experiment, Servers, Slices
@@ -187,10 +187,10 @@ class Bench:
 
 
 def cut_off(measuring: Measuring, number: int) -> None:
-    """Interrupt measuring when a slice of block 1 begins."""
+    """Interrupt measuring when an invocation of block 1 begins."""
 
     def stop(event: Event) -> None:
-        if isinstance(event, SliceStarted) and event.block == 1 and event.number == number:
+        if isinstance(event, InvocationStarted) and event.block == 1 and event.number == number:
             raise KeyboardInterrupt
 
     measuring.recorder.listen = stop
@@ -231,9 +231,9 @@ def test_one_subject_does_all_sets_before_the_next_ones_turn(
 ) -> None:
     assert bench.measure(builds, servers=Servers.ONE).run() == "blocks"
     assert bench.done() == bench.everything(3)
-    slices = [event for event in bench.events if isinstance(event, SliceStarted)]
+    begun = [event for event in bench.events if isinstance(event, InvocationStarted)]
     for block in range(3):
-        own = [event for event in slices if event.block == block]
+        own = [event for event in begun if event.block == block]
         assert [event.number for event in own] == list(range(1, 7))
         turns = [subject for subject, _ in itertools.groupby(event.subject for event in own)]
         assert sorted(turns) == sorted(NAMES)
@@ -303,10 +303,10 @@ def test_what_was_cut_off_is_made_anew_and_kept(bench: Bench, builds: dict[str, 
 def test_a_resumed_run_keeps_its_order(bench: Bench, builds: dict[str, Build]) -> None:
     first = bench.measure(builds)
     first.run()
-    told = [(e.block, e.set, e.subject) for e in bench.events if isinstance(e, SliceStarted)]
+    told = [(e.block, e.set, e.subject) for e in bench.events if isinstance(e, InvocationStarted)]
     again = bench.measure(builds, replace(DESIGN, max_blocks=4))
     again.run()
-    whole = [(e.block, e.set, e.subject) for e in bench.events if isinstance(e, SliceStarted)]
+    whole = [(e.block, e.set, e.subject) for e in bench.events if isinstance(e, InvocationStarted)]
     assert whole[: len(told)] == told
     assert {block for block, _, _ in whole[len(told) :]} == {3}
 
@@ -496,13 +496,13 @@ def test_cpus_are_awake_while_something_is_measured_and_only_then(
     told = []
 
     def listen(event: Event) -> None:
-        if isinstance(event, SliceStarted | BlockEnded):
-            await_spinners(len(cpus), spinning=isinstance(event, SliceStarted))
+        if isinstance(event, InvocationStarted | BlockEnded):
+            await_spinners(len(cpus), spinning=isinstance(event, InvocationStarted))
             told.append(type(event))
 
     design = replace(DESIGN, max_blocks=1)
     bench.measure(builds, design, listen=listen, awake=True).run()
-    assert told == [SliceStarted] * 6 + [BlockEnded]
+    assert told == [InvocationStarted] * 6 + [BlockEnded]
     await_spinners(0, spinning=False)
 
 

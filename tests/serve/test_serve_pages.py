@@ -182,7 +182,8 @@ class TestLive:
             assert "running." in text
             assert "Measuring block 3." in text
             sets = len({step.set for step in run.steps})
-            assert f"1 of {sets * len(run.subjects)} slices" in text
+            assert f"1 of {sets * len(run.subjects)} invocations" in text
+            assert "<dd>1 invocation</dd>" in text
             assert "on rel, and failed, " in text
             assert "needs 6 blocks" in text
             assert '<body data-again="10">' in text

@@ -19,9 +19,9 @@ from dbhone.experiment.events import (
     Detail,
     Ended,
     Event,
+    InvocationStarted,
     Listener,
     Note,
-    SliceStarted,
     WaitBegan,
     WaitEnded,
 )
@@ -94,7 +94,7 @@ class _Display:
                 self._other, self._waits_since = event.other, time.monotonic()
             case WaitEnded():
                 self._go_on()
-            case SliceStarted():
+            case InvocationStarted():
                 self._begin(f"measure  block {event.block + 1}", None)
                 self._detail = f"{event.number}/{event.total}  {event.set} on {event.subject}"
                 self._set_left(event.left)
@@ -176,7 +176,7 @@ def _detail_line(event: Event) -> Text | None:
             return labelled(event.stage.value, f"{event.what}: begun", "dim")
         case Detail():
             return labelled("", event.text, "dim")
-        case SliceStarted():
+        case InvocationStarted():
             what = f"block {event.block + 1}, {event.number}/{event.total}"
             return labelled("", f"{what}: {event.set} on {event.subject}", "dim")
         case _:

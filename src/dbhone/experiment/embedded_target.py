@@ -37,7 +37,7 @@ _SHORT_SECONDS = 0.005
 
 
 class EmbeddedTarget(Target):
-    """Subjects that are libraries: each driver run is a process on a database file of its own."""
+    """Subjects that are libraries: each invocation is a process on a database file of its own."""
 
     calibrates: ClassVar[bool] = True
     observes: ClassVar[bool] = False

@@ -67,8 +67,8 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SliceStarted:
-    """The driver starts: slice ``number`` of ``total`` of a block."""
+class InvocationStarted:
+    """An invocation of the driver began: ``number`` of ``total`` in its block."""
 
     block: int
     set: str
@@ -106,7 +106,9 @@ class WaitEnded:
     """This hone has the machine again."""
 
 
-Event: TypeAlias = Began | Ended | Detail | Note | SliceStarted | BlockEnded | WaitBegan | WaitEnded
+Event: TypeAlias = (
+    Began | Ended | Detail | Note | InvocationStarted | BlockEnded | WaitBegan | WaitEnded
+)
 Listener: TypeAlias = Callable[[Event], None]
 
 

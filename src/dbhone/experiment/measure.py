@@ -18,7 +18,7 @@ from dbhone.analysis.comparison import analyse
 from dbhone.analysis.verdict import Analysis, is_clear, precision, typical
 from dbhone.errors import BudgetSpentError, DriverError, MachineError
 from dbhone.experiment.builds import BuildService
-from dbhone.experiment.events import BlockEnded, SliceStarted
+from dbhone.experiment.events import BlockEnded, InvocationStarted
 from dbhone.experiment.failures import ConsecutiveFailures
 from dbhone.experiment.model import Experiment, Servers
 from dbhone.experiment.order import block_order, subject_order
@@ -246,7 +246,7 @@ class Measuring:
     ) -> None:
         """Measure all sets on these subjects, of which each is up until the last set is done.
 
-        ``before`` is how many slices of the block other groups have.
+        ``before`` is how many invocations of the block other groups have.
         """
         self.target.reload_programs(group)
         with contextlib.ExitStack() as stack:
@@ -266,8 +266,8 @@ class Measuring:
                 if already:
                     self.store.supersede(self.run_id, block, set_name)
                 trial = self._trial(block, set_name, subjects)
-                slices_before = before + number * len(group)
-                self.service.exclusively(partial(self._measure_trial, trial, slices_before))
+                invocations_before = before + number * len(group)
+                self.service.exclusively(partial(self._measure_trial, trial, invocations_before))
             for name, error in self.target.check().items():
                 self._break(name, error.message, error.hint)
 
@@ -280,23 +280,23 @@ class Measuring:
             timeout=max(_LEAST_TIMEOUT, _TIMEOUT_FACTOR * self.schedule.seconds[set_name]),
         )
 
-    def _measure_trial(self, trial: Trial, slices_before: int) -> None:
+    def _measure_trial(self, trial: Trial, invocations_before: int) -> None:
         """Measure a trial and keep each subject's result. So many of the block came before it."""
         self.target.ready(trial)
         with self._inhibitor.watch():
-            announce = partial(self._announce, trial, slices_before)
+            announce = partial(self._announce, trial, invocations_before)
             for result in self.target.run(trial, self._inhibitor, announce):
                 self.store.record(self.run_id, result.invocation(trial, self._known_steps))
                 self._count_failure(trial.set, result.subject, result.driver)
 
-    def _announce(self, trial: Trial, slices_before: int, subject: str, done: int) -> None:
-        """Tell that a subject's slice begins, when ``done`` subjects of the trial are done."""
+    def _announce(self, trial: Trial, invocations_before: int, subject: str, done: int) -> None:
+        """Tell that a subject's invocation begins, when ``done`` subjects of the trial are done."""
         self.recorder.listen(
-            SliceStarted(
+            InvocationStarted(
                 block=trial.block,
                 set=trial.set,
                 subject=subject,
-                number=slices_before + done + 1,
+                number=invocations_before + done + 1,
                 total=len(self._tasks) * len(self.subjects),
                 left=self.recorder.left(),
             )

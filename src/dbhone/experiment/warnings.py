@@ -58,13 +58,13 @@ _LIMITS = (
         condition=Condition.THROTTLED,
         above=0.001,
         code="throttled",
-        text="a CPU quota throttled it for {mean:.3f} s in a driver run on average",
+        text="a CPU quota throttled it for {mean:.3f} s in an invocation on average",
     ),
     _Limit(
         condition=Condition.THERMAL,
         above=0.001,
         code="hot",
-        text="heat slowed the CPU down for {mean:.3f} s in a driver run on average",
+        text="heat slowed the CPU down for {mean:.3f} s in an invocation on average",
     ),
 )
 

@@ -169,7 +169,7 @@ def facts(
         left = activity.left - _since(activity, now)
         rows["Left"] = f"at most {duration(left)}" if left > 0 else "the budget is used up"
     if progress.failures:
-        rows["Failed"] = count_of(progress.failures, "slice")
+        rows["Failed"] = count_of(progress.failures, "invocation")
     if progress.latest is None:
         return rows
     latest = progress.latest
@@ -178,8 +178,8 @@ def facts(
     latest_row = {"Latest": f"{latest.set} on {latest.subject}{how}, {duration(ended)} ago"}
     if state is State.RUNNING:
         sound = sum(subject.broken is None for subject in run.subjects)
-        slices = sound * len({step.set for step in run.steps})
+        invocations = sound * len({step.set for step in run.steps})
         latest_row = {
-            "In this block": f"{progress.in_block} of {count_of(slices, 'slice')}"
+            "In this block": f"{progress.in_block} of {count_of(invocations, 'invocation')}"
         } | latest_row
     return latest_row | rows

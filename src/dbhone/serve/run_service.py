@@ -154,7 +154,7 @@ class RunService:
             run, progress = store.run(run_id), store.progress(run_id)
             state = state_of(self._home, run)
             # While a run lasts, what it found changes as blocks are completed: to analyse it
-            # after each slice would keep a machine busy that is being measured.
+            # after each invocation would keep a machine busy that is being measured.
             version = (state, progress.blocks if state is State.RUNNING else progress)
             page = self._pages.get(run_id, version, lambda: page_of(run, store))
         now = datetime.now(UTC)

@@ -65,9 +65,9 @@ class Counts:
 
 
 class CountFile:
-    """The file of one driver run: this many clients, whose events have ``parts``, all counts zero.
+    """The file of one execution of a driver: this many clients, whose events have ``parts``.
 
-    Raises MachineError if it cannot be made.
+    All counts are zero. Raises MachineError if it cannot be made.
     """
 
     def __init__(self, path: Path, clients: int, parts: int = 0) -> None:

@@ -25,7 +25,7 @@ _NO_SPACE = ("disk is full", "No space left on device", "disk I/O error")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverResult:
-    """One driver run. ``failure`` says why there is no ``report``, ``hint`` what to do."""
+    """What a driver did. ``failure`` says why there is no ``report``, ``hint`` what to do."""
 
     argv: tuple[str, ...]
     output: bytes
@@ -277,7 +277,7 @@ def _report(
 
 
 def failure(command: DriverCommand, finished: process.Finished) -> DriverError:
-    """Return why a driver run failed, by its own last words.
+    """Return why a driver failed, by its own last words.
 
     Raises NoSpaceError when the disk is full.
     """

@@ -29,7 +29,7 @@ _MOST_PRINTED = 1 << 20
 
 
 class PausableClient:
-    """One driver run on one server. Use it as a context manager: leaving it ends the driver.
+    """A driver on one server. Use it as a context manager: leaving it ends the driver.
 
     Entering starts the driver, which connects its clients; they send no requests before they run.
     ``folder`` gets its file of counts and what it prints. Raises ToolError if it cannot be

@@ -49,7 +49,7 @@ def _facts(run: Run, context: Context, blocks: int, failures: int) -> Table:
         "began": f"{run.created_at.astimezone():%Y-%m-%d %H:%M:%S}",
         "worked": f"{duration(run.seconds)} of {duration(run.design.budget_seconds)}",
         "blocks": f"{blocks} (at least {run.design.min_blocks}, at most {run.design.max_blocks})",
-        "failed driver runs": str(failures),
+        "failed invocations": str(failures),
         "suite": f"{run.suite}, {run.size}, {len(run.steps)} steps",
         "target": f"±{run.design.target:.1%}",
         "seed": str(run.design.seed),
