@@ -404,3 +404,14 @@ def find_winner(analysis: Analysis, subjects: Iterable[Competitor]) -> Summary |
     scores = sound_scores(analysis, subjects, Role.CANDIDATE)
     faster = [score for score in scores if score.verdict == Verdict.FASTER]
     return max(faster, key=lambda score: score.ratio, default=None)
+
+
+def find_best(analysis: Analysis, subjects: Collection[Competitor]) -> Summary | None:
+    """Return the overall summary of the best sound candidate, None if none has a verdict.
+
+    It is the winner if there is one.
+    """
+    scores = sound_scores(analysis, subjects, Role.CANDIDATE)
+    judged = [score for score in scores if score.verdict != Verdict.NOT_ENOUGH_DATA]
+    best = max(judged, key=lambda score: score.ratio, default=None)
+    return find_winner(analysis, subjects) or best

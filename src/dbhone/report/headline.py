@@ -18,6 +18,7 @@ from dbhone.analysis.verdict import (
     certain_cost,
     controls_of,
     differs,
+    find_best,
     find_winner,
     likely,
     overall,
@@ -146,10 +147,10 @@ def _finding(data: _HeadlineData, candidates: list[Subject]) -> str:
     judged = [score for score in known if score.verdict != Verdict.NOT_ENOUGH_DATA]
     if not judged:
         return _without_verdict(data, known)
-    if not candidates:
+    best = find_best(data.analysis, whole)
+    if best is None:
         return _of_controls(data, judged)
     winner = find_winner(data.analysis, whole)
-    best = winner or max(judged, key=lambda score: score.ratio)
     dissent = dissenting_steps(data.run, data.analysis, best)
     # What noise may hide is of use where no step shows a difference.
     noise = controls_of(data.analysis, data.run.subjects)
