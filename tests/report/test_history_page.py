@@ -237,7 +237,8 @@ def test_a_control_that_differs_from_itself_stands_before_the_headline() -> None
     run = a_history()
     truth = {**TRUTH, **{("control", step.name): 0.7 for step in run.steps}}
     page = build_page(run, history_samples(run, truth=truth))
-    assert page.headline.startswith("Not to be trusted, since 5.6.14 differs from itself here")
+    doubt = "Not to be trusted, since the base 5.6.14 differs from itself here: "
+    assert page.headline.startswith(doubt)
 
 
 def test_without_a_control_changes_are_found_as_well() -> None:

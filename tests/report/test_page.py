@@ -209,7 +209,7 @@ def test_headline_of_a_server_against_itself_says_what_came_of_it() -> None:
     assert page.headline.startswith("Nothing was compared with rel but rel itself: control runs ")
     assert f"none of {len(page.analysis.judged('control'))} figures differs" in page.headline
     uneven = _page(Shape(effects={"control": (1.2, 1.2)}), subjects=alone).headline
-    assert uneven.startswith("Not to be trusted, since rel differs from itself here: Nothing was ")
+    assert uneven.startswith("Not to be trusted, since the base rel differs from itself here: No")
     few = _page(Shape(blocks=4), subjects=alone).headline
     assert few.startswith("There is no verdict yet: a verdict needs 6 blocks, and 4 were measured")
 
@@ -217,7 +217,9 @@ def test_headline_of_a_server_against_itself_says_what_came_of_it() -> None:
 def test_a_control_that_differs_stands_before_everything_and_in_the_headline() -> None:
     page = _page(Shape(effects={**EFFECTS, "control": (1.05, 1.0)}))
     assert [each.code for each in page.alerts] == ["control-differs"]
-    assert page.headline.startswith("Not to be trusted, since rel differs from itself here: ")
+    assert page.headline.startswith(
+        "Not to be trusted, since the base rel differs from itself here"
+    )
 
 
 def test_winner_is_the_subject_with_its_build() -> None:

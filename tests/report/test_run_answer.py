@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 from dbhone.analysis.verdict import Verdict, overall
-from dbhone.measurement.metric import CPU_SECONDS
+from dbhone.measurement.metric import CPU_SECONDS, THROUGHPUT
 from dbhone.measurement.record import Role, Run
+from dbhone.measurement.sample_array import SampleArray
+from dbhone.report.contract import report
+from dbhone.report.findings import findings_of
+from dbhone.report.headline import one_line
 from dbhone.report.page import Page, build_page
 from dbhone.report.run_answer import Answer, run_answer
 from tests.analysis.columns import columns, with_values
@@ -165,6 +169,48 @@ def test_exit_codes_are_those_that_are_promised() -> None:
         "SLOWER": 3,
         "NOT_KNOWN": 4,
     }
+
+
+def _doubtful() -> dict[str, tuple[Run, SampleArray]]:
+    """Return runs whose lto is faster, and not to be believed, by why."""
+    run, faster = _run(), {"lto": (1.2, 1.2)}
+    measured = server_samples(run, Shape(effects=faster))
+    table = columns(measured)
+    control = table.subject == measured.subjects.index("control")
+    rates = np.where(control & (table.block > 2), np.nan, table.values[THROUGHPUT.name])
+    broken = tuple(
+        replace(each, broken="it crashed") if each.name == "control" else each
+        for each in run.subjects
+    )
+    return {
+        "the control broke": (replace(run, subjects=broken), measured),
+        "too little was measured of the control": (
+            run,
+            with_values(measured, **{THROUGHPUT.name: rates}),
+        ),
+        "the base rel differs from itself": (
+            run,
+            server_samples(run, Shape(effects={**faster, "control": (1.1, 1.1)})),
+        ),
+        "the figures are not of the same work": (
+            run,
+            server_samples(run, Shape(effects=faster, refused=1.0)),
+        ),
+    }
+
+
+@pytest.mark.parametrize("doubt", _doubtful())
+def test_what_is_in_doubt_is_so_wherever_it_is_told(doubt: str) -> None:
+    run, measured = _doubtful()[doubt]
+    page = build_page(run, measured)
+    assert run_answer(page).answer in (Answer.NOT_KNOWN, Answer.BROKEN)
+    assert page.headline.startswith(f"Not to be trusted, since {doubt}")
+    assert one_line(findings_of(run, measured)).startswith("Not to be trusted: lto is 1.2")
+    told = report(page)
+    assert told["winner"] is None
+    assert told["trust"]["grade"] == "none"
+    assert doubt in page.why_no_winner
+    assert "To use it" not in {item.name for item in page.overview}
 
 
 def test_where_many_transactions_were_refused_there_is_no_answer() -> None:

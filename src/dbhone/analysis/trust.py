@@ -5,7 +5,8 @@ The grade is by what the control shows, by what could have been found, and by wh
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import math
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,6 +15,9 @@ from dbhone.analysis.verdict import (
     Analysis,
     Summary,
     Verdict,
+    controls_of,
+    differs,
+    find_best,
     find_winner,
     half_width,
     likely,
@@ -33,6 +37,7 @@ class TrustGrade(StrEnum):
     GOOD = "good"
     LIMITED = "limited"
     NONE = "none"
+    """What was found may be of something else than the builds: there is no winner, no answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,35 +51,94 @@ class Trust:
 def trust(run: Run, analysis: Analysis, warnings: Collection[Warning], *, history: bool) -> Trust:
     """Return how far the verdicts of a run can be trusted, given its warnings.
 
+    Whoever names a winner, words a headline or answers with an exit code goes by this grade alone.
     A ``history`` has no winner.
     """
-    control = next((overall(analysis, name) for name in run.controls), None)
-    if any(warning.code == CONTROL_DIFFERS for warning in warnings):
-        text = f"the base {analysis.base} differs from itself here, so something else was measured"
-        return Trust(grade=TrustGrade.NONE, reason=text)
-    if run.controls and (control is None or control.verdict == Verdict.NOT_ENOUGH_DATA):
-        return Trust(grade=TrustGrade.NONE, reason="too little was measured for a verdict")
-    limits = list(_limits(run, analysis, warnings, history=history))
+    best = None if history else find_best(analysis, run.subjects)
+    controls = _judged_controls(run, analysis)
+    doubts = (
+        _of_control(run, analysis, controls, warnings),
+        None if best is None else _of_work(run, best, warnings),
+        None if best is None else _of_noise(best, controls),
+    )
+    doubt = next((reason for reason in doubts if reason is not None), None)
+    if doubt is not None:
+        return Trust(grade=TrustGrade.NONE, reason=doubt)
+    limits = list(_limits(run, analysis, controls, warnings, history=history))
     if limits:
         return Trust(grade=TrustGrade.LIMITED, reason="; ".join(limits))
-    assert control is not None, "its lack is a limit"
-    return Trust(grade=TrustGrade.GOOD, reason=_noise(run, analysis, control, history=history))
+    reason = _noise(run, analysis, controls[0], history=history)
+    return Trust(grade=TrustGrade.GOOD, reason=reason)
+
+
+def _judged_controls(run: Run, analysis: Analysis) -> list[Summary]:
+    """Return the figures of the sound controls that have a verdict, the furthest from 1 first."""
+    scores = controls_of(analysis, run.subjects)
+    judged = [score for score in scores if score.verdict != Verdict.NOT_ENOUGH_DATA]
+    return sorted(judged, key=_distance, reverse=True)
+
+
+def _of_control(
+    run: Run, analysis: Analysis, controls: Sequence[Summary], warnings: Collection[Warning]
+) -> str | None:
+    """Return why the base may differ from itself, None if the control says that it does not."""
+    if any(warning.code == CONTROL_DIFFERS for warning in warnings):
+        return f"the base {analysis.base} differs from itself here"
+    repeats = [subject for subject in run.subjects if subject.role is Role.CONTROL]
+    if controls or not repeats:
+        return None
+    if all(subject.broken is not None for subject in repeats):
+        return "the control broke"
+    measured = find_best(analysis, run.subjects) is not None
+    return f"too little was measured {'of the control' if measured else 'for a verdict'}"
+
+
+def _of_work(run: Run, best: Summary, warnings: Collection[Warning]) -> str | None:
+    """Return who did not do the work that figures are of, None if all did that matter.
+
+    The other candidates' refusals do not change how the best one compares with the base.
+    """
+    others = {subject.name for subject in run.subjects if subject.role is Role.CANDIDATE}
+    refusing = [name for name in _refusing(warnings) if name not in others - {best.subject}]
+    if not refusing:
+        return None
+    return f"the figures are not of the same work: transactions were refused, by {listed(refusing)}"
+
+
+def _of_noise(best: Summary, controls: Sequence[Summary]) -> str | None:
+    """Return why a difference may be noise, None if nothing says so."""
+    if not differs(best):
+        return None
+    for control in controls:
+        if likely(control) and _distance(control) >= _distance(best):
+            return f"{best.subject} {_differs(best)}, and the A/A control {_differs(control)}"
+    return None
+
+
+def _refusing(warnings: Collection[Warning]) -> list[str]:
+    """Return the subjects whose servers refused many transactions."""
+    refusing = (warning.subject for warning in warnings if warning.code == MANY_REFUSED)
+    return [name for name in refusing if name is not None]
 
 
 def _limits(
-    run: Run, analysis: Analysis, warnings: Collection[Warning], *, history: bool
+    run: Run,
+    analysis: Analysis,
+    controls: Sequence[Summary],
+    warnings: Collection[Warning],
+    *,
+    history: bool,
 ) -> Iterator[str]:
     if not run.controls:
         yield "there is no A/A control to show how much is noise"
-    scores = (overall(analysis, name) for name in run.controls)
-    unlike = [score for score in scores if score is not None and likely(score)]
+    unlike = [score for score in controls if likely(score)]
     if unlike:
         yield f"{analysis.base} likely differs from itself: the A/A control {_differs(unlike[0])}"
     if any(warning.code == "control-noisy" for warning in warnings):
-        yield "the A/A control reads as far from 1 as the winner"
-    many = [warning.subject for warning in warnings if warning.code == MANY_REFUSED]
-    if many:
-        yield f"transactions were refused, by {listed([name for name in many if name])}"
+        yield "the A/A control's interval reaches as far from 1 as the winner"
+    refusing = _refusing(warnings)
+    if refusing:
+        yield f"transactions were refused, by {listed(refusing)}"
     broken = [subject.name for subject in run.subjects if subject.broken is not None]
     if broken:
         yield f"{listed(broken)} broke"
@@ -109,6 +173,11 @@ def _noise(run: Run, analysis: Analysis, control: Summary, *, history: bool) -> 
     if missed is None:
         return noise
     return f"{noise}; half of such runs would have missed a difference of {_percent(missed)}"
+
+
+def _distance(score: Summary) -> float:
+    """Return how far a ratio is from 1, whichever way it points."""
+    return abs(math.log(score.ratio))
 
 
 def _differs(score: Summary) -> str:

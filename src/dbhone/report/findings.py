@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dbhone.analysis.comparison import CONFIDENCE, analyse
-from dbhone.analysis.gravity import CONTROL_DIFFERS, by_gravity
+from dbhone.analysis.gravity import by_gravity
 from dbhone.analysis.history import History, Lineage
 from dbhone.analysis.indirect import ONE_RUN, Links
 from dbhone.analysis.joinable_run import joinable
@@ -64,11 +64,6 @@ class Findings:
     history: History | None
     warnings: tuple[Warning, ...]
     origins: tuple[Origin, ...]
-
-    @property
-    def control_differs(self) -> bool:
-        """Whether the base differs from itself: then nothing that was found is to be trusted."""
-        return any(warning.code == CONTROL_DIFFERS for warning in self.warnings)
 
 
 def findings_of(run: Run, samples: SampleArray) -> Findings:

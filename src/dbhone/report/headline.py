@@ -122,10 +122,13 @@ def headline(findings: Findings, *, history: str | None = None) -> str:
     data = _HeadlineData(run=run, base=run.base, analysis=findings.analysis, needs=findings.needs)
     versions = findings.history.versions if findings.history else ()
     text = _of_versions(data, versions, history) if history else _finding(data, candidates)
-    if findings.control_differs:
-        return f"Not to be trusted, since {run.base.name} differs from itself here: {text}"
-    limited = findings.trust.grade is TrustGrade.LIMITED and _is_judged(data, candidates)
-    return f"{text} Trust is limited: {findings.trust.reason}." if limited else text
+    grade, reason = findings.trust.grade, findings.trust.reason
+    sound = [subject for subject in run.subjects if subject.broken is None]
+    if grade is TrustGrade.NONE and _is_judged(data, sound):
+        return f"Not to be trusted, since {reason}: {text}"
+    if grade is TrustGrade.LIMITED and _is_judged(data, candidates):
+        return f"{text} Trust is limited: {reason}."
+    return text
 
 
 def _is_judged(data: _HeadlineData, subjects: Sequence[Subject]) -> bool:
@@ -351,10 +354,13 @@ def one_line(findings: Findings) -> str:
     text = _changes(findings.history) if findings.history is not None else _winner_words(findings)
     if text is None:
         return headline(findings)
-    if findings.control_differs:
-        return f"Not to be trusted: {text}"
-    limited = findings.trust.grade is TrustGrade.LIMITED
-    return f"{text} (trust is limited)" if limited else text
+    match findings.trust.grade:
+        case TrustGrade.NONE:
+            return f"Not to be trusted: {text}"
+        case TrustGrade.LIMITED:
+            return f"{text} (trust is limited)"
+        case TrustGrade.GOOD:
+            return text
 
 
 def _changes(history: History) -> str | None:

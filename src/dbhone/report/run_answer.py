@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from enum import IntEnum
 
-from dbhone.analysis.gravity import MANY_REFUSED
 from dbhone.analysis.trust import TrustGrade
 from dbhone.analysis.verdict import (
     MINIMUM_BLOCKS,
@@ -14,8 +12,6 @@ from dbhone.analysis.verdict import (
     Verdict,
     certain_cost,
     controls_of,
-    differs,
-    likely,
     overall,
     possible_range,
 )
@@ -48,9 +44,8 @@ def run_answer(page: Page, *, tolerance: float | None = None) -> RunAnswer:
 
     With a ``tolerance``, a fraction, it is "not slower" only if no larger loss could hide. The
     judged summary is the one that decides the winner: over all held-out steps, or over the
-    in-sample steps if there are no others. If something makes that summary doubtful as a whole (a
-    broken subject, a control that differs, many refused transactions), the answer is never "not
-    slower". A limit of trust stands in the sentence.
+    in-sample steps if there are no others. Where a subject broke, or where nothing found here is to
+    be trusted, the answer is never "not slower". A limit of trust stands in the sentence.
     """
     broken = next((subject for subject in page.run.subjects if subject.broken is not None), None)
     if broken is not None:
@@ -64,30 +59,14 @@ def run_answer(page: Page, *, tolerance: float | None = None) -> RunAnswer:
     if score is None:
         sentence = f"{candidate.name} and {page.run.base.name} were not measured together"
         return RunAnswer(answer=Answer.NOT_KNOWN, sentence=sentence)
-    doubt = _doubt(page, score)
-    if doubt is not None:
-        return RunAnswer(answer=Answer.NOT_KNOWN, sentence=doubt)
+    if page.trust.grade is TrustGrade.NONE and score.verdict != Verdict.NOT_ENOUGH_DATA:
+        sentence = f"not to be trusted: {page.trust.reason}"
+        return RunAnswer(answer=Answer.NOT_KNOWN, sentence=sentence)
     found = _judged(page, candidate, score, tolerance)
     if page.trust.grade is TrustGrade.LIMITED and found.answer is not Answer.NOT_KNOWN:
         sentence = f"{found.sentence}. Trust is limited: {page.trust.reason}"
         return RunAnswer(answer=found.answer, sentence=sentence)
     return found
-
-
-def _doubt(page: Page, score: Summary) -> str | None:
-    """Return why a difference may be of something else than the builds, None if nothing says so."""
-    if score.verdict == Verdict.NOT_ENOUGH_DATA:
-        return None
-    if page.trust.grade is TrustGrade.NONE:
-        return f"not to be trusted: {page.trust.reason}"
-    if any(note.code == MANY_REFUSED for note in page.footnotes):
-        return f"the figures are not of the same work: {page.trust.reason}"
-    away = abs(math.log(score.ratio))
-    for control in controls_of(page.analysis, page.run.subjects):
-        if likely(control) and differs(score) and abs(math.log(control.ratio)) >= away:
-            ratio = format_ratio(score.ratio, score)
-            return f"{score.subject} reads {ratio}, no further from 1 than the A/A control"
-    return None
 
 
 def _judged(page: Page, candidate: Subject, summary: Summary, tolerance: float | None) -> RunAnswer:

@@ -1,0 +1,108 @@
+"""When a run's figures are in doubt, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dbhone.analysis.comparison import analyse
+from dbhone.analysis.trust import Trust, TrustGrade, trust
+from dbhone.analysis.verdict import Analysis, Summary, Verdict
+from dbhone.analysis.warnings import find_warnings
+from dbhone.measurement.record import Role, Run, Warning
+from tests.report.sample_run import SUBJECTS, Shape, a_run, samples, subject
+
+_SECOND = subject("second", role=Role.CONTROL, variant="rel")
+_FASTER = {"pgo": (1.5, 1.5)}
+
+
+def _run(*controls: str, broken: Sequence[str] = ()) -> Run:
+    """Return a run of the base, these controls and pgo, of which some broke."""
+    everyone = (*SUBJECTS, _SECOND)
+    chosen = [each for each in everyone if each.name in ("rel", "pgo", *controls)]
+    run = a_run(
+        subjects=tuple(
+            replace(each, broken="it crashed" if each.name in broken else None) for each in chosen
+        )
+    )
+    return replace(run, steps=run.steps[12:16])
+
+
+def _trust(run: Run, *, few: Sequence[str] = ()) -> Trust:
+    """Return the trust in a run in which ``few`` subjects were measured in three blocks only."""
+    shape = Shape(effects=_FASTER, missing=lambda name, _, block: name in few and block > 2)
+    # What broke was measured before.
+    whole = replace(run, subjects=tuple(replace(each, broken=None) for each in run.subjects))
+    measured = samples(whole, shape)
+    analysis = analyse(measured, base="rel", steps=run.steps, controls=run.controls)
+    return trust(run, analysis, find_warnings(run, measured, analysis), history=False)
+
+
+def _judged(run: Run, **verdicts: tuple[float, Verdict]) -> Analysis:
+    """Return an analysis in which these subjects' overall figures are as given, to within 1 %."""
+    analysis = analyse(samples(run), base="rel", steps=run.steps, controls=run.controls)
+
+    def changed(each: Summary) -> Summary:
+        if each.group is not None or each.subject not in verdicts:
+            return each
+        ratio, verdict = verdicts[each.subject]
+        return replace(each, ratio=ratio, low=ratio / 1.01, high=ratio * 1.01, verdict=verdict)
+
+    return replace(analysis, summaries=tuple(map(changed, analysis.summaries)))
+
+
+def test_a_run_whose_control_shows_nothing_is_trusted() -> None:
+    assert _trust(_run("control")).grade is TrustGrade.GOOD
+
+
+def test_nothing_is_trusted_where_the_control_broke() -> None:
+    for few in ((), ("control",)):
+        found = _trust(_run("control", broken=["control"]), few=few)
+        assert (found.grade, found.reason) == (TrustGrade.NONE, "the control broke")
+
+
+def test_nothing_is_trusted_where_the_control_alone_has_too_few_blocks() -> None:
+    found = _trust(_run("control"), few=["control"])
+    assert found.grade is TrustGrade.NONE
+    assert found.reason == "too little was measured of the control"
+    assert _trust(_run("control"), few=["control", "pgo"]).reason.endswith("for a verdict")
+
+
+def test_another_control_that_is_sound_will_do() -> None:
+    broken = _trust(_run("control", "second", broken=["control"]))
+    assert (broken.grade, broken.reason) == (TrustGrade.LIMITED, "control broke")
+    assert _trust(_run("control", "second"), few=["control"]).grade is TrustGrade.GOOD
+
+
+def test_the_control_that_is_furthest_off_is_told() -> None:
+    run = _run("control", "second")
+    same = Verdict.NO_DIFFERENCE
+    analysis = _judged(run, control=(1.001, same), second=(0.995, same), pgo=(1.5, Verdict.FASTER))
+    assert "(A/A, second)" in trust(run, analysis, (), history=False).reason
+
+
+def test_a_difference_no_larger_than_the_controls_likely_one_is_not_trusted() -> None:
+    run = _run("control")
+    noise = (0.97, Verdict.NO_DIFFERENCE)
+    for ratio, grade in ((1.02, TrustGrade.NONE), (1.2, TrustGrade.LIMITED)):
+        analysis = _judged(run, control=noise, pgo=(ratio, Verdict.FASTER))
+        assert trust(run, analysis, (), history=False).grade is grade
+    none = _judged(run, control=noise, pgo=(1.02, Verdict.NO_DIFFERENCE))
+    assert trust(run, none, (), history=False).grade is TrustGrade.LIMITED
+
+
+def test_refused_transactions_matter_to_whom_the_figure_is_of() -> None:
+    run = replace(_run("control"), subjects=tuple(SUBJECTS[:2] + SUBJECTS[4:]))
+    verdicts = {"pgo": (1.5, Verdict.FASTER), "lto": (1.2, Verdict.FASTER)}
+    analysis = _judged(run, **verdicts, **{"lto+pgo": (1.1, Verdict.FASTER)})
+    for name, grade in (
+        ("pgo", TrustGrade.NONE),
+        ("rel", TrustGrade.NONE),
+        ("control", TrustGrade.NONE),
+        ("lto", TrustGrade.LIMITED),
+    ):
+        many = Warning(code="many-refused", text="", subject=name)
+        found = trust(run, analysis, (many,), history=False)
+        assert found.grade is grade
+        assert f"transactions were refused, by {name}" in found.reason
+    assert trust(run, analysis, (many,), history=True).grade is TrustGrade.LIMITED
