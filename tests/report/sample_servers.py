@@ -162,6 +162,13 @@ def a_hiroi10_run(**changes: object) -> Run:
     return _run("hiroi10's transactions", steps, **{"suite": "hiroi10", **changes})
 
 
+def with_parts(run: Run, name: str, *keys: str) -> Run:
+    """Return a run of which one step has parts: kinds of its statements."""
+    whole = next(step for step in run.steps if step.name == name)
+    parts = (replace(whole, key=key, title=f"the statement {key}") for key in keys)
+    return replace(run, steps=(*run.steps, *parts))
+
+
 def many_builds() -> Run:
     """Return a run of seven builds and a control."""
     names = ("rel_o2", "rel_native", "rel_o3", "rel_o2_lto", "rel_native_lto", "rel_lto")

@@ -8,7 +8,7 @@ is far beyond significance may end a run early, if the user wants that (``is_cle
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
@@ -150,8 +150,17 @@ class Analysis:
 
     @property
     def throughput_effects(self) -> tuple[Effect, ...]:
-        """The effects on the metric by which subjects are judged."""
-        return tuple(effect for effect in self.effects if effect.metric == THROUGHPUT.name)
+        """The effects on steps, in the metric by which subjects are judged: what is counted."""
+        return tuple(effect for effect in self._throughput if not effect.part)
+
+    @property
+    def throughput_parts(self) -> tuple[Effect, ...]:
+        """The effects on parts of these steps, which no summary counts."""
+        return tuple(effect for effect in self._throughput if effect.part)
+
+    @property
+    def _throughput(self) -> Iterator[Effect]:
+        return (effect for effect in self.effects if effect.metric == THROUGHPUT.name)
 
     @property
     def throughput_summaries(self) -> tuple[Summary, ...]:
@@ -174,6 +183,7 @@ class Analysis:
         judged: tuple[Effect | Summary, ...] = (
             *self.throughput_summaries,
             *self.throughput_effects,
+            *self.throughput_parts,
         )
         return tuple(
             effect
@@ -247,9 +257,10 @@ def precision(analysis: Analysis) -> float:
     """Return the widest half-width of the throughput effects' intervals, as a fraction.
 
     0.02 means that every effect is known to within 2 %. Infinite while an effect has no
-    interval yet, or if there is no effect.
+    interval yet, or if there is no effect. Parts do not count: a rare kind of statement would take
+    for ever.
     """
-    return max((_half(effect) for effect in _decisive(analysis)), default=math.inf)
+    return max((_half(effect) for effect in analysis.throughput_effects), default=math.inf)
 
 
 def typical(analysis: Analysis) -> float:
@@ -257,7 +268,7 @@ def typical(analysis: Analysis) -> float:
 
     Half of the effects are known at least this well. Infinite if there is no effect.
     """
-    halves = sorted(_half(effect) for effect in _decisive(analysis))
+    halves = sorted(_half(effect) for effect in analysis.throughput_effects)
     return halves[len(halves) // 2] if halves else math.inf
 
 
@@ -267,15 +278,10 @@ def blocks_needed(analysis: Analysis, target: float) -> int | None:
     The estimate takes the noise to stay as it was. 0 when the target is met; None while too
     little was measured to tell.
     """
-    effects = _decisive(analysis)
+    effects = analysis.throughput_effects
     if not effects or any(effect.blocks < MINIMUM_FOR_INTERVAL for effect in effects):
         return None
     return max(_needed(effect, target, analysis.confidence) for effect in _widest(effects))
-
-
-def _decisive(analysis: Analysis) -> tuple[Effect, ...]:
-    """Return the effects that decide when to stop: a rare kind of statement would take for ever."""
-    return tuple(effect for effect in analysis.throughput_effects if not effect.part)
 
 
 def _widest(effects: Sequence[Effect]) -> Iterable[Effect]:

@@ -85,8 +85,7 @@ def most_different(
     effects = (
         effect
         for effect in analysis.throughput_effects
-        if not effect.part
-        and effect.subject not in controls
+        if effect.subject not in controls
         and subject in (None, effect.subject)
         and (step is None or step in (effect.step, effect.step.partition("_")[0]))
     )

@@ -13,7 +13,7 @@ from typing import Any
 import altair as alt
 
 from dbhone.analysis.verdict import Direction, Effect, Summary, direction_of
-from dbhone.measurement.record import Group, Role
+from dbhone.measurement.record import Group, Role, wholes
 from dbhone.report.context import label
 from dbhone.report.drawing import LEAST_REACH, Picture, named_axis, panel_header, svg
 from dbhone.report.page import Page
@@ -120,7 +120,7 @@ def step_picture(page: Page, *, in_sample: bool) -> Picture | None:
     if not drawn or len(drawn) > MOST_MARKS:
         return None
     names = _names(page, {effect.subject for effect in drawn})
-    own_steps = [step for step in page.run.steps if step.in_sample is in_sample]
+    own_steps = [step for step in wholes(page.run.steps) if step.in_sample is in_sample]
     steps = [printable(step.name) for group in Group for step in own_steps if step.group is group]
     values = [
         {**_point(effect), "name": printable(effect.step), "panel": names[effect.subject]}

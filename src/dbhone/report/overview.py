@@ -146,14 +146,15 @@ def _blocks(findings: Findings) -> str:
 
 
 def _moved(findings: Findings) -> Iterator[str]:
-    """Yield the largest gains and the largest losses, of all candidates' steps."""
+    """Yield the largest gains and the largest losses, of all candidates' steps and their parts."""
     candidates = {
         subject.name for subject in findings.run.subjects if subject.role is Role.CANDIDATE
     }
     short = short_names(findings.run)
+    analysis = findings.analysis
     effects = [
         effect
-        for effect in findings.analysis.throughput_effects
+        for effect in analysis.throughput_effects + analysis.throughput_parts
         if effect.subject in candidates and (differs(effect) or likely(effect))
     ]
     for word, ordered in (

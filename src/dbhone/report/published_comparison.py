@@ -10,7 +10,7 @@ from dbhone.analysis.levels import average_ratio
 from dbhone.analysis.verdict import Analysis, half_width
 from dbhone.errors import UsageError
 from dbhone.measurement.metric import BY_NAME, THROUGHPUT
-from dbhone.measurement.record import Run, Step
+from dbhone.measurement.record import Run, Step, wholes
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.context import EMPTY, heading, workload
 from dbhone.report.publication import GroupFigures, Pair, Publication, PublishedChoice, fits, pairs
@@ -118,7 +118,7 @@ class _Side:
             # Held-out and in-sample rows stand apart, and so do metrics.
             rows=tuple(sorted(rows, key=lambda row: (bool(row.in_sample), _place(row.metric)))),
             unmatched=self.unmatched,
-            alone=len({step.name for step in self.run.steps} - self.used),
+            alone=len({step.name for step in wholes(self.run.steps)} - self.used),
         )
 
     def of_steps(self) -> Iterator[PublishedRow]:
@@ -162,7 +162,7 @@ class _Side:
         threads = figures.threads if figures.threads in at or len(at) > 1 else next(iter(at), None)
         return [
             step
-            for step in self.run.steps
+            for step in wholes(self.run.steps)
             if step.group.value in figures.groups
             and step.in_sample is in_sample
             and step.threads == threads

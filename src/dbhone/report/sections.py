@@ -255,7 +255,7 @@ def control_note(context: ReportContext) -> str | None:
         ratios = [
             effect.ratio
             for effect in context.analysis.throughput_effects
-            if effect.subject == subject.name and not effect.part
+            if effect.subject == subject.name
         ]
         if len(ratios) > 1:
             notes.append(

@@ -173,7 +173,8 @@ def legend(analysis: Analysis, controls: Collection[str] = ()) -> str:
 
     Figures of ``controls`` are corrected on their own.
     """
-    effects, summaries = analysis.throughput_effects, analysis.throughput_summaries
+    effects = analysis.throughput_effects + analysis.throughput_parts
+    summaries = analysis.throughput_summaries
     if not effects + summaries:
         return ""
     steps = sum(effect.subject not in controls for effect in effects)

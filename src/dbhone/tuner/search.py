@@ -190,7 +190,7 @@ def _ruled_out(choosing: Sequence[Finished], winner: Candidate, tolerated: float
 
 def _is_lost(effect: Effect, tolerated: float) -> bool:
     certain = effect.verdict == Verdict.SLOWER and effect.high is not None
-    return certain and not effect.part and (effect.high or 1.0) < 1 - tolerated
+    return certain and (effect.high or 1.0) < 1 - tolerated
 
 
 def _next_rung(request: Request, choosing: Sequence[Finished], left: float) -> Stage | None:

@@ -16,7 +16,7 @@ from dbhone.analysis.verdict import (
     half_width,
 )
 from dbhone.measurement.metric import METRICS, Metric
-from dbhone.measurement.record import Step, Subject
+from dbhone.measurement.record import Step, Subject, wholes
 from dbhone.report.figures import UNITS, configuration, scaled
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
@@ -71,14 +71,18 @@ class _Table:
         )
 
     def mean(self, subject: Subject) -> str:
-        """Return the geometric mean of a subject's figures; empty if not all are there."""
-        measurements = [self.levels.get((subject.name, step.name)) for step in self.steps]
+        """Return the geometric mean of a subject's figures; empty if not all are there.
+
+        It is over the steps that the summary is of.
+        """
+        whole = wholes(self.steps)
+        measurements = [self.levels.get((subject.name, step.name)) for step in whole]
         values = [
             measurement.value
             for measurement in measurements
             if measurement is not None and measurement.value > 0
         ]
-        if len(values) < len(self.steps):
+        if len(values) < len(whole):
             return ""
         return scaled(statistics.geometric_mean(values), self.unit)
 
@@ -205,6 +209,8 @@ def _footnotes(table: _Table) -> Iterator[str]:
             f"{_MEAN}: of unlike steps' figures, which have no interval as one; what changed has,"
             " over the blocks"
         )
+    if len(wholes(table.steps)) < len(table.steps):
+        yield f"SET/KEY is a part of SET, and not in the {_MEAN}"
     if effects:
         yield "p is corrected (Holm) for the number of comparisons"
 

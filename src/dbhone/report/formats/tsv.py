@@ -29,9 +29,8 @@ def _lines(page: Page) -> Iterator[str]:
     names = [subject.name for subject in page.ordered if subject.name != base]
     yield f"Relative to: {flat(base)}"
     yield from (f"col-{number} : {flat(name)}" for number, name in enumerate(names, start=1))
-    ratios = {
-        (effect.subject, effect.step): effect.ratio for effect in page.analysis.throughput_effects
-    }
+    effects = page.analysis.throughput_effects + page.analysis.throughput_parts
+    ratios = {(effect.subject, effect.step): effect.ratio for effect in effects}
     for part in page.in_sample:
         yield ""
         if len(page.in_sample) > 1:

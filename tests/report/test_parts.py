@@ -1,0 +1,79 @@
+"""A part of a step is a figure of its own: no count and no mean takes it for a step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dbhone.measurement.metric import THROUGHPUT
+from dbhone.measurement.record import wholes
+from dbhone.report import chart
+from dbhone.report.formats.base import render
+from dbhone.report.headline import dissenting_steps
+from dbhone.report.page import Page, build_page, with_published
+from dbhone.report.run_answer import run_answer
+from tests.analysis.columns import columns, with_values
+from tests.report.sample_servers import Shape, a_server_run, server_samples, with_parts
+
+_WHOLE = "scan_range=100"
+
+
+def _page(factor: float, *subjects: str) -> Page:
+    """Return a page of which lto is 1.2 times as fast, on two parts of a step times a factor.
+
+    Of more subjects than lto the factor is of all of them.
+    """
+    run = with_parts(a_server_run(), _WHOLE, "first", "second")
+    run = replace(run, subjects=tuple(each for each in run.subjects if each.name != "lto+pgo"))
+    measured = server_samples(run, Shape(effects={"lto": (1.2, 1.2)}))
+    table = columns(measured)
+    parts = np.char.find(np.array(table.steps), "/")[table.step] > 0
+    own = np.isin(np.array(table.subjects)[table.subject], subjects or ("lto",))
+    rates = table.values[THROUGHPUT.name] * np.where(parts & own, factor, 1.0)
+    return build_page(run, with_values(measured, **{THROUGHPUT.name: rates}))
+
+
+def _means(page: Page) -> list[str]:
+    lines = render(page, "benchstat").decode().splitlines()
+    return [" ".join(line.split()) for line in lines if line.startswith("geomean ")]
+
+
+def test_a_slower_part_is_no_step_on_which_a_subject_is_slower() -> None:
+    page = _page(0.5)
+    slower = [each for each in page.analysis.throughput_parts if each.verdict == "slower"]
+    assert {each.step for each in slower} == {f"{_WHOLE}/first", f"{_WHOLE}/second"}
+    score = page.gain
+    assert score is not None
+    assert dissenting_steps(page.run, page.analysis, score) == ""
+    assert "slower on" not in run_answer(page).sentence
+
+
+def test_what_moved_most_may_be_a_part() -> None:
+    moved = next(item.text for item in _page(0.5).overview if item.name == "Moved most")
+    assert f"; losses: {_WHOLE}/" in moved
+
+
+def test_the_picture_of_the_steps_has_the_steps_of_the_table() -> None:
+    picture = chart.step_picture(_page(0.5), in_sample=False)
+    assert picture is not None
+    steps = [step for step in wholes(a_server_run().steps) if not step.in_sample]
+    assert picture.alternative.startswith(f"Throughput of {len(steps)} steps ")
+    assert f"{_WHOLE}/first" not in picture.svg
+
+
+def test_means_of_benchstats_tables_are_of_the_steps() -> None:
+    pages = (_page(1.0), _page(1000.0, "rel", "control", "lto"))
+    assert _means(pages[0]) == _means(pages[1]) != []
+    assert (
+        "SET/KEY is a part of SET, and not in the geomean" in render(pages[0], "benchstat").decode()
+    )
+    whole = build_page(a_server_run(), server_samples(a_server_run()))
+    assert "SET/KEY" not in render(whole, "benchstat").decode()
+
+
+def test_statistics_beside_published_ones_are_of_the_steps() -> None:
+    word = "callaghan-builds-cached:rel_o2_lto=lto"
+    (one,), (other,) = (with_published(page, [word]).published for page in (_page(1.0), _page(0.5)))
+    assert one.rows == other.rows != ()
+    assert one.alone == 0
