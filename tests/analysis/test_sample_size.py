@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dbhone.analysis.comparison import analyse
 from dbhone.analysis.sample_size import SampleSize, lacking, needs
 from dbhone.measurement.record import Run, Warning
 from dbhone.measurement.sample_array import SampleArray
-from tests.analysis.blocks import analysed, noisy, samples
+from tests.analysis.blocks import analysed, noisy, samples, steps_of
 from tests.report.sample_run import a_run
 
 
@@ -76,6 +77,29 @@ def test_single_effects_without_a_verdict_are_named() -> None:
     found = _told(samples(values))["not-enough-data"]
     assert found.text.startswith("1 of 3 effects on steps (b on 2) have fewer than the 6 blocks")
     assert "1 more block would give one" in found.text
+
+
+def test_steps_that_have_few_blocks_in_common_lack_a_verdict_on_all_together() -> None:
+    values = noisy(7, (2, 2, 12), (1, 1))
+    values[1, 0, :4] = values[1, 1, 8:] = np.nan
+    of = samples(values)
+    assert _needs(of).verdict_blocks == 2
+    assert _told(of)["not-enough-data"].text == (
+        "the steps of b have 4 blocks in common, fewer than the 6 that a verdict on all of them"
+        " needs: 2 more blocks would give one"
+    )
+
+
+def test_a_part_that_few_blocks_have_lacks_nothing() -> None:
+    values = noisy(8, (2, 3, 15), (1, 1), spread=1e-4)
+    values[1, 2, 2:] = np.nan
+    of = replace(samples(values), steps=("0", "1", "1/rare"))
+    (rare,) = (replace(step, set="1", key="rare") for step in steps_of(("1",)))
+    analysis = analyse(of, base="a", steps=(*steps_of(("0", "1")), rare))
+    assert [effect.verdict for effect in analysis.throughput_parts] == ["not enough data"]
+    found = needs(a_run(), of, analysis)
+    assert (found.verdict_blocks, found.target_blocks) == (0, 0)
+    assert not list(lacking(a_run(), of, analysis))
 
 
 def test_a_whole_run_lacks_nothing() -> None:

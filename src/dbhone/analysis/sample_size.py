@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dbhone.analysis.verdict import (
     CLEAR,
     MINIMUM_BLOCKS,
     Analysis,
-    Effect,
     Verdict,
     blocks_needed,
     half_width,
+    judged_summaries,
     precision,
     typical,
 )
@@ -29,7 +29,8 @@ _PATIENCE = 8 * 3600.0
 class SampleSize:
     """What a run lacks if its noise stays as it is.
 
-    ``verdict_blocks`` are the blocks after which every effect on throughput has a verdict.
+    ``verdict_blocks`` are the blocks after which every effect on throughput has a verdict, and
+    every figure that a subject is judged by. Parts of steps do not count.
     ``target_blocks`` are those after which every effect is as precise as ``target``; None while
     there is no verdict, since so few blocks show too little of the noise. ``block_seconds`` is the
     time of a block, None if it is not known.
@@ -65,6 +66,7 @@ def needs(run: Run, samples: SampleArray, analysis: Analysis) -> SampleSize:
     """Return how many blocks a run lacks; a broken subject needs none."""
     analysis = analysis.without(_broken(run))
     counts = [effect.blocks for effect in analysis.throughput_effects]
+    counts += [score.blocks for score in judged_summaries(analysis)]
     missing = max(MINIMUM_BLOCKS - min(counts, default=analysis.blocks), 0)
     return SampleSize(
         verdict_blocks=missing,
@@ -92,8 +94,8 @@ def lacking(run: Run, samples: SampleArray, analysis: Analysis) -> Iterator[Warn
             text=f"only {whole} of the {MINIMUM_BLOCKS} blocks that a verdict needs"
             f" {'was' if whole == 1 else 'were'} measured whole: {size.verdict_words}",
         )
-    elif any(effect.verdict == Verdict.NOT_ENOUGH_DATA for effect in effects):
-        yield _without_verdict(effects, size)
+    else:
+        yield from _without_verdict(analysis, size)
     yield from _imprecise(run, analysis, size)
 
 
@@ -101,15 +103,26 @@ def _broken(run: Run) -> frozenset[str]:
     return frozenset(subject.name for subject in run.subjects if subject.broken is not None)
 
 
-def _without_verdict(effects: Sequence[Effect], sample_size: SampleSize) -> Warning:
+def _without_verdict(analysis: Analysis, sample_size: SampleSize) -> Iterator[Warning]:
+    """Yield a warning of steps that few blocks have, or else of few blocks that have all steps."""
+    effects, scores = analysis.throughput_effects, judged_summaries(analysis)
     without = [effect for effect in effects if effect.verdict == Verdict.NOT_ENOUGH_DATA]
-    names = list(dict.fromkeys(f"{effect.subject} on {effect.step}" for effect in without))
-    return Warning(
-        code="not-enough-data",
-        text=f"{len(without)} of {count_of(len(effects), 'effect')} on steps ({listed(names)}) "
-        f"have fewer than the {MINIMUM_BLOCKS} blocks that a verdict needs:"
-        f" {sample_size.verdict_words}",
-    )
+    apart = [score for score in scores if score.verdict == Verdict.NOT_ENOUGH_DATA]
+    if without:
+        names = list(dict.fromkeys(f"{effect.subject} on {effect.step}" for effect in without))
+        text = (
+            f"{len(without)} of {count_of(len(effects), 'effect')} on steps ({listed(names)})"
+            f" have fewer than the {MINIMUM_BLOCKS} blocks that a verdict needs"
+        )
+    elif apart:
+        text = (
+            f"the steps of {listed([score.subject for score in apart])} have"
+            f" {count_of(min(score.blocks for score in apart), 'block')} in common, fewer than"
+            f" the {MINIMUM_BLOCKS} that a verdict on all of them needs"
+        )
+    else:
+        return
+    yield Warning(code="not-enough-data", text=f"{text}: {sample_size.verdict_words}")
 
 
 def _imprecise(run: Run, analysis: Analysis, sample_size: SampleSize) -> Iterator[Warning]:

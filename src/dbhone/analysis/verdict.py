@@ -325,6 +325,13 @@ def overall(analysis: Analysis, subject: str) -> Summary | None:
     return analysis.summary(subject, in_sample=scored_in_sample(analysis), metric=THROUGHPUT.name)
 
 
+def judged_summaries(analysis: Analysis) -> tuple[Summary, ...]:
+    """Return the figures that subjects are judged by, as far as they were measured."""
+    subjects = dict.fromkeys(summary.subject for summary in analysis.throughput_summaries)
+    scores = (overall(analysis, subject) for subject in subjects)
+    return tuple(score for score in scores if score is not None)
+
+
 def is_clear(analysis: Analysis, candidates: Collection[str]) -> bool:
     """Return whether every candidate differs from the base beyond any doubt, by ``overall``."""
     scores = [overall(analysis, name) for name in candidates]
