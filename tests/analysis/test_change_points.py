@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dbhone.analysis import change_points
 from dbhone.analysis.change_points import LEAST_CHANGE, find_changes
+from dbhone.analysis.comparison import analyse
 from dbhone.analysis.history import History, Lineage, VersionTrend
 from dbhone.measurement.record import Group, Step
 from dbhone.measurement.sample_array import SampleArray
@@ -99,6 +100,23 @@ class TestAChange:
         assert [each.after for each in groups[Group.RANGE].changes] == ["c"]
         assert not groups[Group.POINT].changes
         assert set(groups) == {None, *_GROUPS}
+
+    def test_of_a_part_is_found_in_it_and_in_no_group(self) -> None:
+        values = noisy(7, (3, 4, 10), (1.0,) * 3)
+        values[2, 3] *= 0.3  # of the last step, which is a part of the first
+        names = ("0", "1", "2", "0/rare")
+        first, *others = _steps(names[:3])
+        steps = (first, *others, replace(first, key="rare"))
+        of = replace(samples(values), steps=names)
+        found = find_changes(of, Lineage(versions=of.subjects, controls={}), steps=steps)
+        assert _sole(found).step == "0/rare"
+        assert not any(group.changes for group in found.groups)
+        analysis = analyse(of, base="a", steps=steps)
+        for group in found.groups:
+            (segment,) = group.segments
+            ratios = [score.ratio for score in analysis.summaries if score.group == group.group]
+            mean = np.exp(np.log([1.0, *ratios]).mean())
+            assert segment.ratio == pytest.approx(mean, rel=1e-6)
 
     def test_that_creeps_is_told_from_end_to_end(self) -> None:
         values = noisy(8, (9, 3, 6), tuple(1.07**power for power in range(9)), spread=0.05)

@@ -27,7 +27,7 @@ from dbhone.analysis.indirect import Links, contrast
 from dbhone.analysis.multiplicity import findable, holm
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Group, Step
+from dbhone.measurement.record import Group, Step, wholes
 from dbhone.measurement.sample_array import Logs, SampleArray
 
 LEAST_CHANGE = 0.05
@@ -93,10 +93,12 @@ def find_changes(samples: SampleArray, lineage: Lineage, *, steps: Sequence[Step
     """
     logs = samples.logs(THROUGHPUT)
     known = {name: logs[row] for row, name in enumerate(samples.subjects)}
-    chosen = [step for step in steps if step.name in samples.steps]
+    chosen, whole = (
+        [step for step in kind if step.name in samples.steps] for kind in (steps, wholes(steps))
+    )
     singles, grouped = (
         [_row(known, lineage, what) for what in rows]
-        for rows in (_singles(chosen, samples), _groups(chosen, samples))
+        for rows in (_singles(chosen, samples), _groups(whole, samples))
     )
     return History(
         versions=tuple(name for name in lineage.versions if name in known),
@@ -116,7 +118,10 @@ def _singles(steps: Sequence[Step], samples: SampleArray) -> Iterator[_What]:
 
 
 def _groups(steps: Sequence[Step], samples: SampleArray) -> Iterator[_What]:
-    """Yield all groups together, then each group: held-out first, in-sample last."""
+    """Yield all groups together, then each group: held-out first, in-sample last.
+
+    ``steps`` are whole: no part of one counts.
+    """
     for in_sample in (False, True):
         part = [step for step in steps if step.in_sample is in_sample]
         present = [group for group in Group if any(step.group is group for step in part)]
