@@ -73,10 +73,10 @@ def test_steps_without_the_kernels_part_have_no_ceiling() -> None:
     assert find_ceilings(levels, {"point": None}, 2) == ()
 
 
-def steps(**in_sample: bool) -> tuple[Step, ...]:
+def steps(*names: str) -> tuple[Step, ...]:
     return tuple(
-        Step(set=name, key="", title=name, group=Group.POINT, in_sample=trained, threads=1)
-        for name, trained in in_sample.items()
+        Step(set=name, key="", title=name, group=Group.POINT, in_sample=False, threads=1)
+        for name in names
     )
 
 
@@ -88,10 +88,10 @@ def levels_of(step: str, user: float) -> list[Level]:
 
 def test_the_bound_of_all_steps_is_of_those_by_which_a_build_is_judged() -> None:
     found = [*levels_of("a", 0.0005), *levels_of("b", 0.00075), *levels_of("c", 0.0009)]
-    bound = overall_ceiling(found, steps(a=False, b=False, c=True), "rel", 2)
+    bound = overall_ceiling(found, steps("a", "b"), "rel", 2)
     assert bound == pytest.approx(math.sqrt(2 * 4))
 
 
 def test_there_is_no_bound_where_that_of_a_step_is_not_known() -> None:
-    assert overall_ceiling(levels_of("a", 0.0005), steps(a=False, b=False), "rel", 2) is None
+    assert overall_ceiling(levels_of("a", 0.0005), steps("a", "b"), "rel", 2) is None
     assert overall_ceiling([], (), "rel", 2) is None

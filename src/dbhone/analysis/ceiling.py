@@ -20,7 +20,7 @@ from dbhone.measurement.metric import (
     SYSTEM_SECONDS,
     THROUGHPUT,
 )
-from dbhone.measurement.record import Step, wholes
+from dbhone.measurement.record import Step
 
 _NEEDED = (THROUGHPUT, CPU_SECONDS, SYSTEM_SECONDS, CLIENT_CPU_SECONDS)
 
@@ -92,15 +92,13 @@ def find_ceilings(
 
 
 def overall_ceiling(
-    levels: Iterable[Level], steps: Sequence[Step], subject: str, cores: int
+    levels: Iterable[Level], judged: Sequence[Step], subject: str, cores: int
 ) -> float | None:
-    """Return how many times faster than ``subject`` any build could be over all steps.
+    """Return how many times faster than ``subject`` any build could be over ``judged`` steps.
 
-    It is the geometric mean over the held-out steps, or all if there are none. None where the bound
-    of one of them is not known, as for an embedded DBMS.
+    It is their geometric mean. None where the bound of one of them is not known, as for an embedded
+    DBMS.
     """
-    whole = wholes(steps)
-    judged = [step for step in whole if not step.in_sample] or whole
     found = find_ceilings(levels, {step.name: step.threads for step in judged}, cores)
     ratios = [ceiling.ratio for ceiling in found if ceiling.subject == subject]
     if not judged or len(ratios) < len(judged) or not all(map(math.isfinite, ratios)):

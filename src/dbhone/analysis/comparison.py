@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dbhone.analysis.estimate import Estimates, estimate, summed, with_repeats
 from dbhone.analysis.indirect import ONE_RUN, Links
+from dbhone.analysis.judged_steps import judged_steps
 from dbhone.analysis.multiplicity import Family, Rows, Tests, judge
 from dbhone.analysis.verdict import (
     Analysis,
@@ -35,7 +36,8 @@ class _ComparisonSetup:
 
     ``controls`` are the subjects that are the base once more. ``whole`` says of a step whether it
     is not part of another: summaries are of these. ``hops`` has, for each subject, the comparisons
-    within runs that lead to the base.
+    within runs that lead to the base. ``judged_in_sample`` says by which of the steps subjects are
+    judged.
     """
 
     subjects: tuple[str, ...]
@@ -46,6 +48,7 @@ class _ComparisonSetup:
     whole: NDArray[np.bool_]
     groups: tuple[Group, ...]
     hops: tuple[tuple[tuple[int, int], ...], ...]
+    judged_in_sample: bool
 
     def terms(self, logs: Logs, reference: Logs, subject: int) -> list[Logs]:
         """Return the terms whose sum is the subject's distance from the base.
@@ -154,6 +157,7 @@ def analyse(
         base=base,
         confidence=CONFIDENCE,
         blocks=blocks,
+        judged_in_sample=setup.judged_in_sample,
         effects=tuple(effects),
         summaries=tuple(summaries),
         left_out=tuple(sorted(left_out, key=partial(_place, setup))),
@@ -218,6 +222,7 @@ def _setup(
             )
             for subject in samples.subjects
         ),
+        judged_in_sample=all(step.in_sample for step in judged_steps(samples, base, steps)),
     )
 
 
@@ -325,7 +330,7 @@ def _family(
     if subject in setup.controls:
         return Family.CONTROL
     # The subject wins or loses by this one, see ``verdict.find_winner``.
-    judged = group is None and in_sample == bool(setup.in_sample.all())
+    judged = group is None and in_sample == setup.judged_in_sample
     return Family.JUDGED if judged else Family.PARTS
 
 

@@ -20,8 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dbhone.analysis.estimate import estimate
+from dbhone.analysis.judged_steps import judged_steps
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Step, wholes
+from dbhone.measurement.record import Step
 from dbhone.measurement.sample_array import Array, Logs, SampleArray
 
 _CONFIDENCE = 0.95
@@ -46,12 +47,10 @@ class Standing:
 def block_scores(samples: SampleArray, base: str, steps: Collection[Step]) -> dict[str, Array]:
     """Return each subject's mean log ratio to the base over the steps, for each block.
 
-    The steps are the held-out ones if there are any, else all; parts do not count. It is NaN in a
-    block in which a step was not measured on either.
+    The steps are those by which subjects are judged. It is NaN in a block in which a step was not
+    measured on either.
     """
-    whole = wholes(steps)
-    held_out = {step.name for step in whole if not step.in_sample}
-    wanted = held_out or {step.name for step in whole}
+    wanted = {step.name for step in judged_steps(samples, base, steps)}
     columns = [at for at, name in enumerate(samples.steps) if name in wanted]
     if base not in samples.subjects or not columns:
         return {}

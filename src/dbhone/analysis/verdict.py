@@ -137,12 +137,14 @@ class Analysis:
     """All effects, summaries and verdicts of a run's samples.
 
     ``unusable`` counts measurements that were zero, negative or infinite and so have no ratio;
-    ``blocks`` counts the blocks in which the base was measured.
+    ``blocks`` counts the blocks in which the base was measured. Subjects are ``judged_in_sample``
+    where nothing that is held out was compared.
     """
 
     base: str
     confidence: float
     blocks: int
+    judged_in_sample: bool
     effects: tuple[Effect, ...]
     summaries: tuple[Summary, ...]
     left_out: tuple[LeftOut, ...]
@@ -315,14 +317,9 @@ def _needed(effect: Effect, target: float, confidence: float) -> int:
     return max(high - effect.blocks, missing)
 
 
-def scored_in_sample(analysis: Analysis) -> bool:
-    """Return whether subjects are judged in-sample, which is so without held-out steps."""
-    return all(summary.in_sample for summary in analysis.summaries)
-
-
 def overall(analysis: Analysis, subject: str) -> Summary | None:
     """Return the one figure that a subject is judged by: all groups, held-out if there is any."""
-    return analysis.summary(subject, in_sample=scored_in_sample(analysis), metric=THROUGHPUT.name)
+    return analysis.summary(subject, in_sample=analysis.judged_in_sample, metric=THROUGHPUT.name)
 
 
 def judged_summaries(analysis: Analysis) -> tuple[Summary, ...]:
@@ -341,7 +338,7 @@ def is_clear(analysis: Analysis, candidates: Collection[str]) -> bool:
 
 def cost(analysis: Analysis, subject: str) -> Summary | None:
     """Return the CPU time that an operation takes a subject, over the steps of ``overall``."""
-    return analysis.summary(subject, in_sample=scored_in_sample(analysis), metric=CPU_SECONDS.name)
+    return analysis.summary(subject, in_sample=analysis.judged_in_sample, metric=CPU_SECONDS.name)
 
 
 def certain_cost(analysis: Analysis, subjects: Iterable[Subject], subject: str) -> Summary | None:

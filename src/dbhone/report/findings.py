@@ -148,6 +148,7 @@ def _analysis(run: Run, samples: SampleArray, links: Links) -> Analysis:
             base=run.base.name if run.base else "",
             confidence=CONFIDENCE,
             blocks=0,
+            judged_in_sample=all(step.in_sample for step in run.steps),
             effects=(),
             summaries=(),
             left_out=(),

@@ -23,7 +23,6 @@ from dbhone.analysis.verdict import (
     likely,
     overall,
     possible_range,
-    scored_in_sample,
     sound_scores,
 )
 from dbhone.measurement.metric import THROUGHPUT
@@ -84,7 +83,7 @@ class _HeadlineData:
 
     @property
     def in_sample(self) -> bool:
-        return scored_in_sample(self.analysis)
+        return self.analysis.judged_in_sample
 
     def sets(self, *, in_sample: bool) -> list[str]:
         return sorted({workload(step) for step in self.run.steps if step.in_sample is in_sample})

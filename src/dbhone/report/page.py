@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from dbhone.analysis.ceiling import overall_ceiling
 from dbhone.analysis.gravity import CONTROL_CODES
+from dbhone.analysis.judged_steps import judged_steps
 from dbhone.analysis.levels import Level, find_levels
 from dbhone.analysis.sample_size import SampleSize
 from dbhone.analysis.trust import Trust, TrustGrade
@@ -260,7 +261,8 @@ def _ceiling(findings: Findings, levels: tuple[Level, ...]) -> float | None:
     built = [subject for subject in run.subjects if not subject.ready_made]
     if findings.history or run.base is None or run.base not in built:
         return None
-    return overall_ceiling(levels, run.steps, run.base.name, run.machine.cores)
+    judged = judged_steps(findings.samples, run.base.name, run.steps)
+    return overall_ceiling(levels, judged, run.base.name, run.machine.cores)
 
 
 def _winner(findings: Findings) -> tuple[Subject | None, str]:

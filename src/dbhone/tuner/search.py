@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from dbhone.analysis.ceiling import overall_ceiling
 from dbhone.analysis.comparison import analyse
+from dbhone.analysis.judged_steps import judged_steps
 from dbhone.analysis.levels import find_levels
 from dbhone.analysis.selection import (
     Standing,
@@ -217,7 +218,8 @@ def _next_rung(request: Request, choosing: Sequence[Finished], left: float) -> S
 def _is_at_ceiling(ended: Finished, best: Standing) -> bool:
     """Return whether the best is about as fast as any build could be."""
     run = ended.run
-    ceiling = overall_ceiling(find_levels(ended.samples), run.steps, BASE, run.machine.cores)
+    judged = judged_steps(ended.samples, BASE, run.steps)
+    ceiling = overall_ceiling(find_levels(ended.samples), judged, BASE, run.machine.cores)
     return ceiling is not None and best.ratio >= ceiling * _NEAR_CEILING
 
 
