@@ -9,12 +9,11 @@ from dataclasses import replace
 
 import pytest
 
-from dbhone.measurement.series import Observation, Quantity
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page
 from tests.report.sample_series import observations
 from tests.report.sample_servers import a_server_run, server_samples
-from tests.report.test_formats import HOSTILE
+from tests.report.test_formats import hostile_observed
 
 
 @pytest.fixture(scope="module")
@@ -105,15 +104,6 @@ def test_the_csv_has_every_value(page: Page) -> None:
 
 
 def test_a_hostile_counter_does_not_become_markup() -> None:
-    run = a_server_run()
-    run = replace(run, steps=run.steps[:1])
-
-    def hostile(each: Observation) -> Observation:
-        named = Quantity(name=HOSTILE, unit=HOSTILE, kind=each.series[5].quantity.kind)
-        return replace(each, series=(*each.series[:5], replace(each.series[5], quantity=named)))
-
-    seen = tuple(hostile(each) for each in observations(run, blocks=2))
-    page = build_page(run, server_samples(run), seen)
-    text = render(page, "html").decode()
+    text = render(hostile_observed(), "html").decode()
     assert not re.search(r"<script", text)
     assert "&lt;script&gt;" in text

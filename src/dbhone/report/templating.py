@@ -9,6 +9,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from dbhone.report.table import MARKS
 from dbhone.report.terms import explained
 from dbhone.report.whiskers import Whiskers
+from dbhone.safe_text import terminal_safe
 
 _OURS = "dbhone.report"
 
@@ -19,10 +20,23 @@ def templates(*packages: str) -> Environment:
         loader=ChoiceLoader([PackageLoader(package) for package in (*packages, _OURS)]),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_safe,
     )
-    environment.filters["explained"] = explained
+    environment.filters["explained"] = _explained
     environment.globals |= {"marks": MARKS, "whiskers_of": Whiskers}
     return environment
+
+
+def _safe(value: object) -> object:
+    """Return a value for a page; text from outside drives no terminal that shows the page's source.
+
+    Markup is the project's own.
+    """
+    return terminal_safe(value) if type(value) is str else value
+
+
+def _explained(text: str) -> str:
+    return explained(terminal_safe(text))
 
 
 def page_style() -> str:

@@ -30,7 +30,8 @@ class SeriesCsv(Format):
             place = (*names, observation.block)
             for series in observation.series:
                 quantity = series.quantity
-                what = (quantity.name, quantity.unit, quantity.kind.value)
+                named = map(spreadsheet_safe, (quantity.name, quantity.unit))
+                what = (*named, quantity.kind.value)
                 for at, value in zip(series.at, series.values, strict=True):
                     writer.writerow((*place, *what, f"{at:.3f}", f"{value:.6g}"))
         return text.getvalue().encode("utf-8", "replace")
