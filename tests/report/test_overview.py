@@ -126,7 +126,7 @@ def test_a_history_has_no_winner_to_trust() -> None:
 
 
 @pytest.mark.parametrize("odd", odd_runs())
-def test_an_odd_run_has_a_glance_if_it_has_a_base(odd: str) -> None:
+def test_an_odd_run_has_an_overview_if_it_has_a_base(odd: str) -> None:
     run, measured = odd_runs()[odd]
     assert bool(build_page(run, measured).overview) == (run.base is not None)
 

@@ -136,9 +136,9 @@ def test_a_winner_that_does_not_answer_right_gives_way_to_the_next_best() -> Non
     assert decision.winner is not None
     assert decision.winner.name == "pgo"
     assert decision.rejected == {"lto+pgo": "it crashed"}
-    fates = {each.name: each.status for each in all_tried(finished, decision, {})}
-    assert fates["lto+pgo"] == "rejected: it crashed"
-    assert fates["pgo"] == "measured afresh"
+    statuses = {each.name: each.status for each in all_tried(finished, decision, {})}
+    assert statuses["lto+pgo"] == "rejected: it crashed"
+    assert statuses["pgo"] == "measured afresh"
 
 
 @pytest.mark.parametrize(("tolerated", "winner"), [(0.03, "pgo"), (0.99, "lto+pgo")])

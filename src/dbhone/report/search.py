@@ -87,7 +87,7 @@ class Search:
             " whoever did best. The winner's gain was measured afresh.",
             columns=(
                 *columns("Candidate", ("Ratio", "Blocks")),
-                Column(title="Fate", numeric=False),
+                Column(title="Status", numeric=False),
             ),
             rows=tuple(
                 Row(

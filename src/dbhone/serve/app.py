@@ -108,10 +108,10 @@ class Listeners:
 
 
 class App:
-    """A WSGI application over the runs of a library."""
+    """A WSGI application that shows runs."""
 
-    def __init__(self, library: RunService, hosts: Hosts, listeners: Listeners) -> None:
-        self._library = library
+    def __init__(self, service: RunService, hosts: Hosts, listeners: Listeners) -> None:
+        self._service = service
         self._hosts = hosts
         self._listeners = listeners
         # What was made by another hone, perhaps an older one, must not pass for ours.
@@ -167,7 +167,7 @@ class App:
             case "runs":
                 return self._runs(request)
             case "report":
-                return self._report(self._library.report(number), request)
+                return self._report(self._service.report(number), request)
             case "live":
                 return self._live(number)
             case "compare":
@@ -178,23 +178,23 @@ class App:
         return Response(_file("dbhone.serve", "look.js"), mimetype="text/javascript")
 
     def _runs(self, request: Request) -> Response:
-        overview = self._library.overview(read_filters(request.args))
+        overview = self._service.overview(read_filters(request.args))
         pending = len(overview.headlines) < len(overview.listing.shown)
         again = 0 if overview.complete else _LOOK_SOON if pending else _LOOK_AGAIN
         return self._page("runs.html", overview=overview, listing=overview.listing, again=again)
 
     def _live(self, number: int) -> Response:
-        view = self._library.view(number)
+        view = self._service.view(number)
         again = _LOOK_AGAIN if view.state is State.RUNNING else 0
         return self._page("live.html", view=view, again=again)
 
     def _compare(self, request: Request) -> Response:
         numbers = _numbers(request.args.getlist("runs"))
         try:
-            return self._report(self._library.joined(numbers), request)
+            return self._report(self._service.joined(numbers), request)
         except UsageError as error:
             reason = error
-        runs = self._library.summaries(numbers)
+        runs = self._service.summaries(numbers)
         return self._page("compare.html", reason=reason, runs=runs, again=0)
 
     def _report(self, report: Kept[bytes], request: Request) -> Response:

@@ -50,7 +50,7 @@ def all_tried(
     """
     choosing = of_kind(finished, StageKind.CHOOSE)
     ranked = ranking(choosing)
-    fates = {
+    statuses = {
         standing.name: _status(standing.name, standing.beaten, choosing, decision)
         for standing in ranked
     }
@@ -59,11 +59,11 @@ def all_tried(
             name=standing.name,
             ratio=standing.ratio,
             blocks=standing.blocks,
-            status=fates[standing.name],
+            status=statuses[standing.name],
         )
         for standing in ranked
     ]
-    unmeasured = {**left_out, **dict(_absent(choosing, fates))}
+    unmeasured = {**left_out, **dict(_absent(choosing, statuses))}
     rows += [
         CandidateResult(name=name, ratio=None, blocks=0, status=why)
         for name, why in unmeasured.items()

@@ -38,8 +38,8 @@ def command(context: Context, port: int, host: str, open_it: bool, verbose: bool
 
     Nothing can be changed by them. End it with Ctrl-C.
     """
-    library = RunService(context.home)
-    library.check()
+    service = RunService(context.home)
+    service.check()
     place = take_place(host, port)
     listeners = Listeners(
         access=lambda access: _tell_access(context, access, verbose=verbose),
@@ -56,7 +56,7 @@ def command(context: Context, port: int, host: str, open_it: bool, verbose: bool
     if open_it:
         _open(place)
     context.err.print("Ctrl-C ends it.")
-    serve(App(library, place.hosts, listeners), place)
+    serve(App(service, place.hosts, listeners), place)
 
 
 def _open(place: Place) -> None:
