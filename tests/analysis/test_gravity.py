@@ -35,3 +35,9 @@ def test_every_warning_has_its_place() -> None:
     assert len(codes) > 30
     assert codes - set(GRAVITY) == set()
     assert len(set(GRAVITY)) == len(GRAVITY)
+
+
+def test_every_code_is_documented_once() -> None:
+    page = (SOURCE.parents[1] / "docs" / "statistics.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z-]+)` \|", page, flags=re.MULTILINE)
+    assert sorted(rows) == sorted(GRAVITY)

@@ -13,8 +13,8 @@ from dbhone.report.page import Page
 class Hyperfine(Format):
     """hyperfine's ``--export-json``: a result for each subject and step, a time for each block.
 
-    Times are seconds for one operation. dbhone does not part CPU time into user and system: all
-    of it is in ``user``, and ``system`` is 0. Both are numbers always, since readers that know
+    Times are seconds for one operation. All CPU time is in ``user``, and ``system`` is 0, since
+    kernel time is measured of servers only. Both are numbers always, since readers that know
     hyperfine's types reject null there. A slice that failed has no time, so each exit code is 0.
     """
 
