@@ -6,12 +6,13 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dbhone.experiment.subjects import CONTROL
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import Store
 from dbhone.tuner.request import PREFIX
 from dbhone.tuner.space import BASE, Candidate, candidate_of
-from dbhone.tuner.stages import CONTROL, StageKind
+from dbhone.tuner.stages import StageKind
 
 _UNKNOWN_BLOCK = 30.0
 

@@ -14,12 +14,12 @@ from dbhone.errors import UsageError
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.planning import Estimator, make_plan
+from dbhone.experiment.subjects import CONTROL
 from dbhone.experiment.templates import OPTIONS, design_table, file_text, workload_table
 from dbhone.tuner.request import Request
 from dbhone.tuner.space import BASE, Candidate
 from dbhone.units import duration, whole_minutes
 
-CONTROL = "control"
 _AMPLE = 1e6
 """The seconds of a budget that leaves nothing out."""
 _CONFIRMING_BLOCKS = 60
