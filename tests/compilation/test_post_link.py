@@ -23,7 +23,7 @@ from dbhone.compilation.profile_counts import counters_of, counters_of_build
 from dbhone.compilation.toolchain import find_bolt, find_compiler, installed
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
-from dbhone.errors import BuildError, MachineError, ProfileError, ToolError
+from dbhone.errors import BuildError, MachineError, ProfileError, ToolError, UntrustedFileError
 from dbhone.home import Session
 from dbhone.source.tree import SourceTree
 from tests.compilation.tiny import make_spec, make_tree
@@ -85,7 +85,7 @@ def linked_build(tree: SourceTree, session: Session, variant: str, compiler: str
 
 def trained(build: Build, session: Session, folder: Path) -> Profile:
     compiler = find_compiler(build.manifest.inputs.compiler)
-    counters = counters_of_build(build, compiler, folder)
+    counters = counters_of_build(build, compiler, folder, session)
     began = time.time()
     for _ in range(2):
         env = os.environ | counters.environment
@@ -139,7 +139,7 @@ def test_what_two_processes_counted_is_added_up(tmp_path: Path, session: Session
     linked = linked_build(make_tree(tmp_path / "source", work=LOOPING), session, "bolt", "gcc")
     build = instrumented(linked, session)
     with session.fixed_workdir(counters_name(build.digest)) as folder:
-        counters = counters_of_build(build, find_compiler("gcc"), folder)
+        counters = counters_of_build(build, find_compiler("gcc"), folder, session)
         seen = []
         for _ in range(2):
             output_of(build)
@@ -147,6 +147,29 @@ def test_what_two_processes_counted_is_added_up(tmp_path: Path, session: Session
             seen.append(counters.read())
     assert seen[1].totals["work"] == 2 * seen[0].totals["work"] > 1000
     assert 0 < seen[0].functions_executed < seen[0].functions
+
+
+def test_a_link_that_a_trained_program_leaves_leads_hone_nowhere(
+    tmp_path: Path, session: Session
+) -> None:
+    linked = linked_build(make_tree(tmp_path / "source", work=LOOPING), session, "bolt", "gcc")
+    build = instrumented(linked, session)
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    with session.fixed_workdir(counters_name(build.digest)) as folder:
+        counters = counters_of_build(build, find_compiler("gcc"), folder, session)
+        for _ in range(2):
+            output_of(build)
+            for name in ("gathered.draft", "merged.draft", "merged"):
+                (folder / name).symlink_to(victim)
+            counters.gather()
+            assert list(folder.iterdir()) == []
+        assert counters.read().totals["work"] > 0
+        (folder / "gathered.fdata").symlink_to(victim)
+        for act in (counters.gather, counters.read, counters.merge):
+            with pytest.raises(UntrustedFileError, match=r"gathered\.fdata is a link"):
+                act()
+    assert victim.read_text() == "mine"
 
 
 def test_the_same_inputs_make_the_same_build_once(tmp_path: Path, session: Session) -> None:
@@ -196,8 +219,8 @@ def test_an_instrumented_build_of_gccs_is_shared_with_builds_without_bolt(tmp_pa
     assert make_spec(tree).digest() != make_spec(tree, "bolt").digest()
 
 
-def test_the_counters_of_a_compiler_are_its_own(tmp_path: Path) -> None:
-    assert counters_of(find_compiler("gcc"), tmp_path).suffix == ".gcda"
+def test_the_counters_of_a_compiler_are_its_own(tmp_path: Path, session: Session) -> None:
+    assert counters_of(find_compiler("gcc"), tmp_path, session).suffix == ".gcda"
 
 
 def test_a_function_that_stops_bolt_is_known_by_its_message() -> None:
@@ -256,7 +279,7 @@ def test_a_training_without_counters_gathers_nothing(tmp_path: Path, session: Se
     linked = linked_build(make_tree(tmp_path / "source"), session, "bolt", "gcc")
     build = instrumented(linked, session)
     folder = session.workdir("counters")
-    counters = counters_of_build(build, find_compiler("gcc"), folder)
+    counters = counters_of_build(build, find_compiler("gcc"), folder, session)
     counters.gather()
     assert counters.files() == ()
     assert counters.read().functions_executed == 0

@@ -45,12 +45,18 @@ def instrumented(tree: SourceTree, session: Session, compiler: str) -> Build:
 
 
 def training(
-    build: Build, counters: Path, compiler: str, *, began: float, workload: object = ("main",)
+    build: Build,
+    counters: Path,
+    session: Session,
+    compiler: str,
+    *,
+    began: float,
+    workload: object = ("main",),
 ) -> FinishedTraining:
     return FinishedTraining(
         build=build,
         compiler=find_compiler(compiler),
-        counters=counters_of(find_compiler(compiler), counters),
+        counters=counters_of(find_compiler(compiler), counters, session),
         key=profile.training_key(build, workload),
         began=began,
         trained_on=("main",),
@@ -68,10 +74,10 @@ def train(
 ) -> Profile:
     build = build or instrumented(tree, session, compiler)
     counters = session.workdir("counters")
-    env = os.environ | counters_of(find_compiler(compiler), counters).environment
+    env = os.environ | counters_of(find_compiler(compiler), counters, session).environment
     began = time.time()
     subprocess.run([build.path("program")], env=env, check=True, capture_output=True)
-    finished = training(build, counters, compiler, began=began, workload=workload)
+    finished = training(build, counters, session, compiler, began=began, workload=workload)
     return profile.collect(finished, session)
 
 
@@ -179,7 +185,7 @@ def test_no_counters_are_an_error(tmp_path: Path, session: Session, compiler: st
     build = instrumented(make_tree(tmp_path / "source"), session, compiler)
     empty = session.workdir("counters")
     with pytest.raises(ProfileError, match="the training left no profile"):
-        profile.collect(training(build, empty, compiler, began=0.0), session)
+        profile.collect(training(build, empty, session, compiler, began=0.0), session)
 
 
 def test_counters_from_before_the_training_are_an_error(tmp_path: Path, session: Session) -> None:
@@ -188,7 +194,7 @@ def test_counters_from_before_the_training_are_an_error(tmp_path: Path, session:
     (counters / "old.gcda").write_bytes(b"")
     os.utime(counters / "old.gcda", (1, 1))
     with pytest.raises(ProfileError, match="1 profile files are older than the training"):
-        profile.collect(training(build, counters, "gcc", began=time.time()), session)
+        profile.collect(training(build, counters, session, "gcc", began=time.time()), session)
 
 
 def test_counters_that_count_nothing_are_an_error(tmp_path: Path, session: Session) -> None:
@@ -196,7 +202,7 @@ def test_counters_that_count_nothing_are_an_error(tmp_path: Path, session: Sessi
     counters = session.workdir("counters")
     (counters / "empty.gcda").write_bytes(b"")
     with pytest.raises(ProfileError, match="executed no instrumented function"):
-        profile.collect(training(build, counters, "gcc", began=0.0), session)
+        profile.collect(training(build, counters, session, "gcc", began=0.0), session)
 
 
 def test_a_profile_of_another_source_is_refused(tmp_path: Path, session: Session) -> None:
@@ -249,14 +255,16 @@ def test_a_context_sensitive_profile_is_counted_in_what_the_first_one_made(
     first = train(tree, session, "clang")
     again = make_spec(tree, "cspgo", compiler="clang", pass_=Pass.REINSTRUMENT, profile=first)
     build = builder.make(again, session, ignore)
-    counters = counters_of_build(build, clang, session.workdir("counters"), first.input_path)
+    counters = counters_of_build(
+        build, clang, session.workdir("counters"), session, first.input_path
+    )
     began = time.time()
     env = os.environ | counters.environment
     subprocess.run([build.path("program")], env=env, check=True, capture_output=True)
     assert counters.read().functions_executed > 0
     second = profile.collect(
         dataclasses.replace(
-            training(build, counters.folder, "clang", began=began), counters=counters
+            training(build, counters.folder, session, "clang", began=began), counters=counters
         ),
         session,
     )

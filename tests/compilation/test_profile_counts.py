@@ -22,6 +22,7 @@ from dbhone.compilation.toolchain import Compiler, find_compiler, installed
 from dbhone.compilation.transforms.base import CompilerFamily, Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.errors import ProfileError
+from dbhone.home import Session
 
 PROGRAM = """\
 #include <stdlib.h>
@@ -61,59 +62,69 @@ def program(tmp_path: Path, compiler: Compiler) -> Path:
     return tmp_path / "program"
 
 
-def train(program: Path, compiler: Compiler, *arguments: str) -> ProfileCounts:
-    counters = counters_of(compiler, program.parent / "counters")
+def train(program: Path, session: Session, compiler: Compiler, *arguments: str) -> ProfileCounts:
+    counters = counters_of(compiler, program.parent / "counters", session)
     counters.folder.mkdir(exist_ok=True)
     env = os.environ | counters.environment
     subprocess.run([program, *arguments], env=env, check=True)
     return counters.read()
 
 
-def test_functions_and_counters_are_counted(program: Path, compiler: Compiler) -> None:
-    first = train(program, compiler, "1000")
+def test_functions_and_counters_are_counted(
+    program: Path, session: Session, compiler: Compiler
+) -> None:
+    first = train(program, session, compiler, "1000")
     assert (first.functions, first.functions_executed) == (3, 2)
     assert 0 < first.counters_touched < first.counters
     assert max(first.totals.values()) >= 1000
 
 
 def test_a_profile_may_be_larger_than_what_is_held_of_an_output(
-    program: Path, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+    program: Path, session: Session, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "CAPTURE_LIMIT", 100)
-    assert train(program, compiler, "1000").functions == 3
+    assert train(program, session, compiler, "1000").functions == 3
 
 
-def test_another_round_of_the_same_changes_little(program: Path, compiler: Compiler) -> None:
-    first = train(program, compiler, "1000")
-    second = train(program, compiler, "1000")
+def test_another_round_of_the_same_changes_little(
+    program: Path, session: Session, compiler: Compiler
+) -> None:
+    first = train(program, session, compiler, "1000")
+    second = train(program, session, compiler, "1000")
     assert total_variation(first, second) < 0.01
     assert newly_executed(first, second) == 0
 
 
-def test_a_round_of_something_else_is_noticed(program: Path, compiler: Compiler) -> None:
-    first = train(program, compiler, "1")
-    second = train(program, compiler, "9", "other")
+def test_a_round_of_something_else_is_noticed(
+    program: Path, session: Session, compiler: Compiler
+) -> None:
+    first = train(program, session, compiler, "1")
+    second = train(program, session, compiler, "9", "other")
     assert total_variation(first, second) > 0.1
     assert newly_executed(first, second) == pytest.approx(1 / 3)
 
 
-def test_a_folder_without_counters_has_counted_nothing(tmp_path: Path, compiler: Compiler) -> None:
-    assert counters_of(compiler, tmp_path).read() == counts_of({}, functions=0)
+def test_a_folder_without_counters_has_counted_nothing(
+    session: Session, compiler: Compiler
+) -> None:
+    counters = counters_of(compiler, session.workdir("counters"), session)
+    assert counters.read() == counts_of({}, functions=0)
 
 
-def test_what_is_no_profile_is_reported(tmp_path: Path) -> None:
+def test_what_is_no_profile_is_reported(session: Session) -> None:
     if not installed("clang"):
         pytest.skip("clang is not installed")
-    (tmp_path / "broken.profraw").write_text("nothing")
+    folder = session.workdir("counters")
+    (folder / "broken.profraw").write_text("nothing")
     with pytest.raises(ProfileError, match="llvm-profdata cannot read the profile"):
-        counters_of(find_compiler("clang"), tmp_path).merge()
+        counters_of(find_compiler("clang"), folder, session).merge()
 
 
-def test_gcc_reads_the_counters_where_they_are(tmp_path: Path) -> None:
+def test_gcc_reads_the_counters_where_they_are(tmp_path: Path, session: Session) -> None:
     gcc = Compiler(
         family=CompilerFamily.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc"
     )
-    assert GccCounters(tmp_path, gcc).merge() == tmp_path
+    assert GccCounters(tmp_path, session, gcc).merge() == tmp_path
 
 
 @given(FUNCTIONS, FUNCTIONS)

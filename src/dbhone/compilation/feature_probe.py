@@ -43,7 +43,7 @@ def try_variant(
     try:
         variant = parse_variant(name)
         variant.check(compiler)
-        _Probe(compiler, variant, session.workdir("probe"), linker).run()
+        _Probe(compiler, variant, session, linker).run()
     except HoneError as error:
         return FeatureProbe(works=False, reason=error.message)
     return FeatureProbe(works=True, reason="")
@@ -53,13 +53,14 @@ class _Probe:
     """The small program in its own folder, pass after pass."""
 
     def __init__(
-        self, compiler: Compiler, variant: Variant, folder: Path, linker: str | None
+        self, compiler: Compiler, variant: Variant, session: Session, linker: str | None
     ) -> None:
         self.compiler = compiler
         self.variant = variant
-        self.folder = folder
+        self.session = session
+        self.folder = session.workdir("probe")
         self.linker = () if linker is None else (f"-fuse-ld={linker}",)
-        self.profile = folder / "no-profile"
+        self.profile = self.folder / "no-profile"
 
     def run(self) -> None:
         """Make and run it. Raises HoneError with the reason why it does not work."""
@@ -75,9 +76,9 @@ class _Probe:
     def _counters(self, pass_: Pass) -> Counters:
         folder = self.folder / f"counters-{pass_.value}"
         if pass_.post_link:
-            return BoltCounters(folder, find_usable_bolt(), 1)
+            return BoltCounters(folder, self.session, find_usable_bolt(), 1)
         earlier = self.profile if pass_.takes_profile else None
-        return counters_of(self.compiler, folder, earlier)
+        return counters_of(self.compiler, folder, self.session, earlier)
 
     def _make(self, pass_: Pass, counters: Path) -> None:
         flags = self.variant.flags(

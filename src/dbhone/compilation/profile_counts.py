@@ -27,11 +27,11 @@ from dbhone.compilation.printed_counts import (
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import SYMBOLIC_PROFILE, CompilerFamily
 from dbhone.errors import ProfileError, ToolError
-from dbhone.untrusted_files import open_untrusted, walk
+from dbhone.home import Session
+from dbhone.untrusted_files import open_untrusted, remove_tree, walk
 
 MERGED = "merged"
-"""The stem of the file that counters are merged into, where they are."""
-_GATHERED = "gathered"
+"""The stem of the file that counters are merged into."""
 _BATCH = 200
 """How many files one gcov-dump reads; a command line has no room for all files of a server."""
 _TIMEOUT = 600.0
@@ -78,13 +78,18 @@ def newly_executed(before: ProfileCounts, after: ProfileCounts) -> float:
 
 
 class Counters(ABC):
-    """The counters that instrumented programs write below ``folder``."""
+    """The counters that instrumented programs write below ``folder``.
+
+    They are strangers' programs, which may leave links there under any name. So hone writes nothing
+    to this folder: what it makes of the counters lies in folders of the ``session``.
+    """
 
     suffix: ClassVar[str]
     """How the names of their files end."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, session: Session) -> None:
         self.folder = folder
+        self._session = session
 
     @property
     @abstractmethod
@@ -93,7 +98,7 @@ class Counters(ABC):
 
     @abstractmethod
     def merge(self) -> Path:
-        """Return what a compiler reads: a file in a new folder beside this one, or this one.
+        """Return what a compiler reads: a file in a new folder, or the folder of the counters.
 
         Raises ToolError and ProfileError.
         """
@@ -140,11 +145,9 @@ class Counters(ABC):
             totals=totals,
         )
 
-    def _merged(self, ending: str) -> Path:
-        """Return the path of the merged file, in a new folder."""
-        folder = self.folder.with_name(f"{self.folder.name}-merged")
-        folder.mkdir()
-        return folder / f"{MERGED}.{ending}"
+    def _new_file(self, ending: str) -> Path:
+        """Return the path of a file to merge counters into, in a new folder."""
+        return self._session.workdir("profile") / f"{MERGED}.{ending}"
 
 
 class GccCounters(Counters):
@@ -152,8 +155,8 @@ class GccCounters(Counters):
 
     suffix = ".gcda"
 
-    def __init__(self, folder: Path, compiler: Compiler) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, session: Session, compiler: Compiler) -> None:
+        super().__init__(folder, session)
         self._compiler = compiler
 
     @property
@@ -183,8 +186,10 @@ class ClangCounters(Counters):
 
     suffix = ".profraw"
 
-    def __init__(self, folder: Path, compiler: Compiler, earlier: Path | None = None) -> None:
-        super().__init__(folder)
+    def __init__(
+        self, folder: Path, session: Session, compiler: Compiler, earlier: Path | None = None
+    ) -> None:
+        super().__init__(folder, session)
         self._compiler = compiler
         self._earlier = () if earlier is None else (str(earlier),)
 
@@ -195,25 +200,24 @@ class ClangCounters(Counters):
 
     def merge(self) -> Path:
         """Return the file that llvm-profdata makes of them."""
-        merged = self._merged("profdata")
-        self._merge_into(merged, *self._earlier)
-        return merged
+        return self._merged(*self._earlier)
 
     def functions(self) -> Functions:
         """Yield what llvm-profdata prints of them."""
         if not self.files():
             return
-        merged = self.folder.with_name(f"{self.folder.name}.profdata")
-        self._merge_into(merged)
+        merged = self._merged()
         which = ("--showcs",) if self._earlier else ()
         words = ("show", "--all-functions", "--counts", *which, str(merged))
         yield from clang_functions(_tool(self._compiler, "llvm-profdata", words, self.folder))
-        merged.unlink()
+        remove_tree(merged.parent)
 
-    def _merge_into(self, merged: Path, *more: str) -> None:
+    def _merged(self, *more: str) -> Path:
+        merged = self._new_file("profdata")
         words = ("merge", f"-output={merged}", *more, *map(str, self.files()))
         for _ in _tool(self._compiler, "llvm-profdata", words, self.folder):
             pass
+        return merged
 
 
 class BoltCounters(Counters):
@@ -229,10 +233,13 @@ class BoltCounters(Counters):
 
     suffix = ".fdata"
 
-    def __init__(self, folder: Path, bolt: BoltTool, functions_in_all: int) -> None:
-        super().__init__(folder)
+    def __init__(
+        self, folder: Path, session: Session, bolt: BoltTool, functions_in_all: int
+    ) -> None:
+        super().__init__(folder, session)
         self._bolt = bolt
         self._functions_in_all = functions_in_all
+        self._gathered: Path | None = None
 
     @property
     def environment(self) -> dict[str, str]:
@@ -240,19 +247,24 @@ class BoltCounters(Counters):
         return {}
 
     def gather(self) -> None:
-        """Add up all files in one."""
-        files = self.files()
-        if not files or files == (self._gathered,):
+        """Add up all files in one, and let the next programs find an empty folder."""
+        if not super().files():
             return
-        draft = self.folder / f"{_GATHERED}.draft"
-        self._merge_into(draft)
-        for path in files:
-            path.unlink()
-        draft.rename(self._gathered)
+        before = self._gathered
+        self._gathered = self.merge()
+        if before is not None:
+            remove_tree(before.parent)
+        remove_tree(self.folder)
+        self.folder.mkdir(mode=0o700)
+
+    def files(self) -> tuple[Path, ...]:
+        """Return the files of counters: what was gathered, and what came since then."""
+        gathered = () if self._gathered is None else (self._gathered,)
+        return (*gathered, *super().files())
 
     def merge(self) -> Path:
         """Return the file that merge-fdata makes of them."""
-        merged = self._merged("fdata")
+        merged = self._new_file("fdata")
         self._merge_into(merged)
         return merged
 
@@ -267,10 +279,6 @@ class BoltCounters(Counters):
         for number in range(self._functions_in_all - len(counts)):
             yield f"never executed {number}", [0]
 
-    @property
-    def _gathered(self) -> Path:
-        return self.folder / f"{_GATHERED}{self.suffix}"
-
     def _merge_into(self, merged: Path) -> None:
         """Add up all files. Raises ProfileError if merge-fdata fails."""
         argv = (str(self._bolt.merge_program), *map(str, self.files()), "-o", str(merged))
@@ -284,7 +292,7 @@ class BoltCounters(Counters):
 
 
 def counters_of_build(
-    build: Build, compiler: Compiler, folder: Path, earlier: Path | None = None
+    build: Build, compiler: Compiler, folder: Path, session: Session, earlier: Path | None = None
 ) -> Counters:
     """Return the counters that an instrumented build writes below ``folder``.
 
@@ -293,15 +301,17 @@ def counters_of_build(
     """
     post_link = build.manifest.post_link
     if post_link is None:
-        return counters_of(compiler, folder, earlier)
-    return BoltCounters(folder, find_usable_bolt(), post_link.functions)
+        return counters_of(compiler, folder, session, earlier)
+    return BoltCounters(folder, session, find_usable_bolt(), post_link.functions)
 
 
-def counters_of(compiler: Compiler, folder: Path, earlier: Path | None = None) -> Counters:
+def counters_of(
+    compiler: Compiler, folder: Path, session: Session, earlier: Path | None = None
+) -> Counters:
     """Return the counters that what this compiler instrumented writes below ``folder``."""
     if compiler.family is CompilerFamily.GCC:
-        return GccCounters(folder, compiler)
-    return ClangCounters(folder, compiler, earlier)
+        return GccCounters(folder, session, compiler)
+    return ClangCounters(folder, session, compiler, earlier)
 
 
 def training_environment(family: CompilerFamily, folder: Path) -> dict[str, str]:

@@ -273,7 +273,7 @@ class BuildService:
     def _trained_profile(self, step: Train, build: Build, key: str, folder: Path) -> Profile:
         compiler = self.compiler(step.inputs.compiler)
         earlier = self._trained(step.needs[1]).input_path if len(step.needs) > 1 else None
-        counters = counters_of_build(build, compiler, folder, earlier)
+        counters = counters_of_build(build, compiler, folder, self.session, earlier)
         job = TrainingJob(
             build=build,
             plain=self.build(step.needs[0]).linked or build,
