@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone import process
+from dbhone.compilation.counter_tool import CounterTool
 from dbhone.compilation.profile_counts import (
     GccCounters,
     ProfileCounts,
@@ -21,8 +22,9 @@ from dbhone.compilation.profile_counts import (
 from dbhone.compilation.toolchain import Compiler, find_compiler, installed
 from dbhone.compilation.transforms.base import CompilerFamily, Pass
 from dbhone.compilation.variant import parse_variant
-from dbhone.errors import ProfileError
+from dbhone.errors import ProfileError, UntrustedFileError
 from dbhone.home import Session
+from dbhone.process import can_enclose, why_not_enclosed
 
 PROGRAM = """\
 #include <stdlib.h>
@@ -116,8 +118,42 @@ def test_what_is_no_profile_is_reported(session: Session) -> None:
         pytest.skip("clang is not installed")
     folder = session.workdir("counters")
     (folder / "broken.profraw").write_text("nothing")
-    with pytest.raises(ProfileError, match="llvm-profdata cannot read the profile"):
+    with pytest.raises(ProfileError, match=r"llvm-profdata\S* cannot read the profile"):
         counters_of(find_compiler("clang"), folder, session).merge()
+
+
+@pytest.mark.skipif(not can_enclose(), reason=str(why_not_enclosed()))
+def test_the_program_that_reads_counters_reaches_nothing_else(
+    tmp_path: Path, session: Session
+) -> None:
+    """It parses what a stranger's program wrote, and may be led to do whatever that wants."""
+    (tmp_path / "key").write_text("a key")
+    tools = tmp_path / "tools" / "bin"
+    tools.mkdir(parents=True)
+    attack = f"""#!/bin/sh
+        echo > {tmp_path}/marked; echo > {session.home.builds}/marked
+        echo > no-counters; echo > {tools}/llvm-profdata
+        cat {tmp_path}/key /etc/shadow; kill -9 {os.getpid()}; id -u
+        for word; do last=$word; done; ln -s {tmp_path}/key "${{last#-o=}}"
+        exit 0
+    """
+    (tools / "llvm-profdata").write_text(attack)
+    (tools / "llvm-profdata").chmod(0o755)
+    clang = Compiler(
+        family=CompilerFamily.CLANG, path=tools / "clang", version="99.0.0", identity="clang"
+    )
+    counters = counters_of(clang, session.workdir("counters"), session)
+    (counters.folder / "counters-1.profraw").touch()
+    program = tools / "llvm-profdata"
+    tool = CounterTool(program=program, folder=counters.folder, session=session)
+    printed = list(tool.printed("show"))
+    assert "a key" not in "".join(printed)
+    assert "0" not in printed  # it is not root
+    with pytest.raises(UntrustedFileError, match="is a link"):
+        counters.merge()
+    assert not list(tmp_path.rglob("marked"))
+    assert [path.name for path in counters.folder.iterdir()] == ["counters-1.profraw"]
+    assert (tools / "llvm-profdata").read_text() == attack
 
 
 def test_gcc_reads_the_counters_where_they_are(tmp_path: Path, session: Session) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from dbhone.account import take_back
+from dbhone.compilation.counter_tool import MERGED
 from dbhone.compilation.manifest import Build, TrainedProfile
-from dbhone.compilation.profile_counts import MERGED, Counters
+from dbhone.compilation.profile_counts import Counters
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import CompilerFamily
 from dbhone.errors import ProfileError
@@ -149,6 +151,7 @@ def collect(training: FinishedTraining, session: Session) -> Profile:
 def _keep(facts: ProfileFacts, data: Path, key: str, session: Session) -> Profile:
     draft = session.workdir("profile")
     data.rename(draft / _DATA)
+    take_back(draft)
     open_to_all(draft)
     write_whole(draft / "profile.json", facts.model_dump_json(indent=2) + "\n")
     final = session.home.profiles / facts.digest

@@ -10,13 +10,13 @@ change anything.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from dbhone import process
 from dbhone.compilation.bolt import BoltTool, find_usable_bolt
+from dbhone.compilation.counter_tool import CounterTool
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.printed_counts import (
     Functions,
@@ -26,15 +26,12 @@ from dbhone.compilation.printed_counts import (
 )
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import SYMBOLIC_PROFILE, CompilerFamily
-from dbhone.errors import ProfileError, ToolError
+from dbhone.errors import ToolError
 from dbhone.home import Session
 from dbhone.untrusted_files import open_untrusted, remove_tree, walk
 
-MERGED = "merged"
-"""The stem of the file that counters are merged into."""
 _BATCH = 200
 """How many files one gcov-dump reads; a command line has no room for all files of a server."""
-_TIMEOUT = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,9 +142,9 @@ class Counters(ABC):
             totals=totals,
         )
 
-    def _new_file(self, ending: str) -> Path:
-        """Return the path of a file to merge counters into, in a new folder."""
-        return self._session.workdir("profile") / f"{MERGED}.{ending}"
+    def _tool(self, program: Path, *given: Path) -> CounterTool:
+        """Return a program to read them, and the files or folders ``given`` besides."""
+        return CounterTool(program=program, folder=self.folder, session=self._session, given=given)
 
 
 class GccCounters(Counters):
@@ -171,10 +168,13 @@ class GccCounters(Counters):
     def functions(self) -> Functions:
         """Yield what gcov-dump prints of them."""
         files = self.files()
+        if not files:
+            return
+        dump = self._tool(_program(self._compiler, "gcov-dump"))
         for start in range(0, len(files), _BATCH):
-            batch = (str(path.relative_to(self.folder)) for path in files[start : start + _BATCH])
-            words = ("-l", *batch)
-            yield from gcc_functions(_tool(self._compiler, "gcov-dump", words, self.folder))
+            batch = files[start : start + _BATCH]
+            names = (f"./{path.relative_to(self.folder)}" for path in batch)
+            yield from gcc_functions(dump.printed("-l", *names))
 
 
 class ClangCounters(Counters):
@@ -191,7 +191,7 @@ class ClangCounters(Counters):
     ) -> None:
         super().__init__(folder, session)
         self._compiler = compiler
-        self._earlier = () if earlier is None else (str(earlier),)
+        self._earlier = () if earlier is None else (earlier,)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -209,15 +209,15 @@ class ClangCounters(Counters):
         merged = self._merged()
         which = ("--showcs",) if self._earlier else ()
         words = ("show", "--all-functions", "--counts", *which, str(merged))
-        yield from clang_functions(_tool(self._compiler, "llvm-profdata", words, self.folder))
+        yield from clang_functions(self._profdata(merged).printed(*words))
         remove_tree(merged.parent)
 
-    def _merged(self, *more: str) -> Path:
-        merged = self._new_file("profdata")
-        words = ("merge", f"-output={merged}", *more, *map(str, self.files()))
-        for _ in _tool(self._compiler, "llvm-profdata", words, self.folder):
-            pass
-        return merged
+    def _merged(self, *more: Path) -> Path:
+        words = map(str, (*more, *self.files()))
+        return self._profdata(*more).merged("profdata", "merge", *words)
+
+    def _profdata(self, *given: Path) -> CounterTool:
+        return self._tool(_program(self._compiler, "llvm-profdata"), *given)
 
 
 class BoltCounters(Counters):
@@ -264,9 +264,9 @@ class BoltCounters(Counters):
 
     def merge(self) -> Path:
         """Return the file that merge-fdata makes of them."""
-        merged = self._new_file("fdata")
-        self._merge_into(merged)
-        return merged
+        given = () if self._gathered is None else (self._gathered,)
+        tool = self._tool(self._bolt.merge_program, *given)
+        return tool.merged("fdata", *map(str, self.files()))
 
     def functions(self) -> Functions:
         """Yield the functions that were executed, with the counts of their branches and calls."""
@@ -278,17 +278,6 @@ class BoltCounters(Counters):
         yield from counts.items()
         for number in range(self._functions_in_all - len(counts)):
             yield f"never executed {number}", [0]
-
-    def _merge_into(self, merged: Path) -> None:
-        """Add up all files. Raises ProfileError if merge-fdata fails."""
-        argv = (str(self._bolt.merge_program), *map(str, self.files()), "-o", str(merged))
-        command = process.Command(argv=argv, cwd=self.folder, env={"LC_ALL": "C"}, timeout=_TIMEOUT)
-        finished = process.run(command)
-        if not finished.ok:
-            raise ProfileError(
-                f"merge-fdata cannot read the profile: it {finished.ending()}:"
-                f" {finished.text().strip()[-200:]}"
-            )
 
 
 def counters_of_build(
@@ -323,21 +312,12 @@ def training_environment(family: CompilerFamily, folder: Path) -> dict[str, str]
     return {"LLVM_PROFILE_FILE": str(folder / "counters-%4m.profraw")}
 
 
-def _tool(
-    compiler: Compiler, program: str, arguments: tuple[str, ...], folder: Path
-) -> Generator[str, None, None]:
-    """Yield the lines that a program of the compiler's prints: gigabytes for a large server."""
+def _program(compiler: Compiler, program: str) -> Path:
+    """Return a program of the compiler's. Raises ToolError if it is missing."""
     path = compiler.find(program)
     if path is None:
         raise ToolError(
             f"{program} is missing: profiles of {compiler.label} cannot be read",
             hint="'hone doctor' says what to install",
         )
-    command = process.Command(
-        argv=(str(path), *arguments), cwd=folder, env={"LC_ALL": "C"}, timeout=_TIMEOUT
-    )
-    finished = yield from process.lines(command)
-    if not finished.ok:
-        raise ProfileError(
-            f"{program} cannot read the profile: it {finished.ending()}: {finished.text().strip()}"
-        )
+    return path
