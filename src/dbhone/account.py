@@ -6,16 +6,17 @@ lent (``tenant.py``): a user id that no user has, and that exists inside of sand
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.cgroup import ControlGroup
 from dbhone.errors import MachineError
-from dbhone.untrusted_files import walk
+from dbhone.untrusted_files import open_folders
 
 NAME = "dbhone"
 """The name of every lent account; without sandboxes, that of the one account of all servers."""
@@ -87,24 +88,28 @@ def _own_name() -> str:
 
 
 def own(path: Path, account: Account | None) -> None:
-    """Give a file or a tree to the account. A link itself changes its owner, not its target."""
+    """Give a file or a tree to the account. A link itself changes its owner, not its target.
+
+    Programs of the account may run, and change the tree meanwhile.
+    """
     if account is not None:
-        for part in _tree(path):
-            os.chown(part, account.uid, account.gid, follow_symlinks=False)
+        _give(path, account.uid, account.gid)
 
 
 def take_back(path: Path) -> None:
     """Give a file or a tree to root, if root runs hone: the id of a lent account goes to others."""
     if os.geteuid() == 0:
-        for part in _tree(path):
-            os.chown(part, 0, 0, follow_symlinks=False)
+        _give(path, 0, 0)
 
 
-def _tree(path: Path) -> Iterator[Path]:
-    yield path
+def _give(path: Path, uid: int, gid: int) -> None:
     if path.is_dir() and not path.is_symlink():
-        for folder, folders, names in walk(path):
-            yield from (folder / name for name in (*folders, *names))
+        for folder, names in open_folders(path):
+            for name in names:
+                with contextlib.suppress(FileNotFoundError):
+                    os.chown(name, uid, gid, dir_fd=folder, follow_symlinks=False)
+    # Until it has the folder itself, the account comes to nothing in it.
+    os.chown(path, uid, gid, follow_symlinks=False)
 
 
 def check_reachable(path: Path, account: Account | None) -> None:

@@ -20,6 +20,8 @@ LIMIT = 4 * 1024 * 1024
 """Bytes that are read of a file unless the caller says otherwise."""
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FOLDER_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
+_LONGEST_PATH = 4096
+"""Bytes that a path may have, see limits.h."""
 _OMITTED = b"\n[...]\n"
 _KINDS = {
     stat.S_IFLNK: "a link",
@@ -92,6 +94,45 @@ def walk(root: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
         folders = sorted(name for name, is_folder in kinds.items() if is_folder)
         yield folder, folders, sorted(name for name, is_folder in kinds.items() if not is_folder)
         waiting.extend(folder / name for name in reversed(folders))
+
+
+def open_folders(root: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield a descriptor of each folder from ``root`` down, closed afterwards, and all names in it.
+
+    Others may change the folders meanwhile: no link is followed in any place, and a folder that is
+    none any more is left out. The caller finds a name by the descriptor, so that he is not led
+    elsewhere either. Raises UntrustedFileError for folders that are nested deeper than a path may
+    be long, and other OSErrors.
+    """
+    waiting: list[tuple[str, ...]] = [()]
+    while waiting:
+        names = waiting.pop()
+        if sum(len(os.fsencode(name)) + 1 for name in names) > _LONGEST_PATH:
+            raise UntrustedFileError(f"the folders below {root} are nested too deep")
+        folder = _reach(root, names)
+        if folder is None:
+            continue
+        try:
+            with os.scandir(folder) as entries:
+                kinds = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+            yield folder, sorted(kinds)
+        finally:
+            os.close(folder)
+        waiting.extend((*names, name) for name in sorted(kinds, reverse=True) if kinds[name])
+
+
+def _reach(root: Path, names: tuple[str, ...]) -> int | None:
+    """Open a folder below ``root``, one name after the other; None if one of them is no folder."""
+    folder = os.open(root, _FOLDER_FLAGS)
+    for name in names:
+        try:
+            inner = os.open(name, _FOLDER_FLAGS, dir_fd=folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        finally:
+            os.close(folder)
+        folder = inner
+    return folder
 
 
 def remove_tree(root: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,6 +67,29 @@ def test_a_tree_is_given_away_and_taken_back_but_not_what_its_links_lead_to(tmp_
     assert {path.stat().st_uid for path in (outside, outside / "file")} == {0}
     take_back(tree)
     assert {(path.lstat().st_uid, path.lstat().st_gid) for path in paths} == {(0, 0)}
+
+
+@as_root
+def test_a_program_that_changes_its_tree_meanwhile_gets_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside, tree = tmp_path / "outside", tmp_path / "tree"
+    for folder in (outside, tree / "folder"):
+        folder.mkdir(parents=True)
+        (folder / "file").touch()
+    chown = os.chown
+
+    def give_and_swap(name: str | Path, *arguments: int, **options: Any) -> None:
+        chown(name, *arguments, **options)
+        if Path(name).name == "folder" and not (tree / "aside").exists():
+            (tree / "folder").rename(tree / "aside")
+            (tree / "folder").symlink_to(outside)
+
+    monkeypatch.setattr(os, "chown", give_and_swap)
+    own(tree, Account("x", 54321, 54321))
+    assert (tree / "folder").is_symlink()
+    assert {path.stat().st_uid for path in (outside, outside / "file")} == {0}
+    assert {path.stat().st_uid for path in (tree, tree / "aside")} == {54321}
 
 
 def test_a_sandbox_knows_root_nobody_and_its_own_account_alone() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from dbhone.errors import UntrustedFileError
 from dbhone.files import digest_of_tree, tree_size
-from dbhone.untrusted_files import read_untrusted, remove_tree, walk
+from dbhone.untrusted_files import open_folders, read_untrusted, remove_tree, walk
 
 
 def nested(folder: Path, depth: int) -> Path:
@@ -82,7 +82,7 @@ def test_a_tree_is_removed_however_deep_it_is(tmp_path: Path) -> None:
 
 def test_a_tree_too_deep_for_a_path_is_named(tmp_path: Path) -> None:
     deep = nested(tmp_path, 1000)
-    for read in (digest_of_tree, tree_size):
+    for read in (digest_of_tree, tree_size, lambda root: list(open_folders(root))):
         with pytest.raises(UntrustedFileError, match="nested too deep"):
             read(deep)
     remove_tree(deep)
@@ -100,6 +100,20 @@ def test_what_links_lead_to_is_neither_removed_nor_walked(tmp_path: Path) -> Non
     remove_tree(root)
     assert not root.exists()
     assert (kept / "file").exists()
+
+
+def test_a_folder_that_becomes_a_link_meanwhile_is_not_opened(tmp_path: Path) -> None:
+    outside, root = tmp_path / "outside", tmp_path / "root"
+    for folder in (outside / "inner", root / "a" / "inner", root / "b" / "inner"):
+        folder.mkdir(parents=True)
+    opened = []
+    for descriptor, names in open_folders(root):
+        opened.append((Path(f"/proc/self/fd/{descriptor}").readlink(), names))
+        if len(opened) == 2:
+            for name in ("a", "b"):
+                (root / name).rename(tmp_path / name)
+                (root / name).symlink_to(outside)
+    assert opened == [(root, ["a", "b"]), (root / "a", ["inner"])]
 
 
 def test_a_frozen_tree_is_removed(tmp_path: Path) -> None:
