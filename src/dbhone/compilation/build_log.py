@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from dbhone.compilation.manifest import count_commands
+
 _ERROR_LINE = re.compile(r"\berror[: ]|\*\*\* ", re.IGNORECASE)
 _NO_ERROR = ("$ ", "-- ")
 """The beginnings of the line with the command, and of CMake's lines about its checks."""
@@ -64,7 +66,8 @@ def advance(log: Path, commands: Path) -> str:
     """Return the progress for people: ``468 of 2,363``, ``45%`` or ``120 files``; '' at first.
 
     Only the build system knows the total, so its own count is preferred. Where it does not count,
-    the lines of the file ``commands`` do: one for each compile command.
+    the records in the file ``commands`` do: one for each compile command. Raises BuildError for a
+    file that no compiler wrote.
     """
     printed = _end_of(log)
     if counts := _COUNTS.findall(printed):
@@ -72,7 +75,7 @@ def advance(log: Path, commands: Path) -> str:
         return f"{int(done):,} of {int(total):,}"
     if shares := _SHARES.findall(printed):
         return str(shares[-1].decode())
-    done = _lines_of(commands)
+    done = count_commands(commands)
     return f"{done:,} files" if done else ""
 
 
@@ -81,11 +84,3 @@ def _end_of(file: Path) -> bytes:
     with file.open("rb") as opened:
         opened.seek(max(0, file.stat().st_size - _TAIL))
         return opened.read().rpartition(_STEP)[2]
-
-
-def _lines_of(file: Path) -> int:
-    try:
-        with file.open("rb") as opened:
-            return sum(1 for _ in opened)
-    except FileNotFoundError:
-        return 0

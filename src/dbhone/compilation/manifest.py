@@ -7,9 +7,9 @@ import re
 from datetime import datetime
 from pathlib import Path
 from posixpath import dirname, join, normpath
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from dbhone.compilation.inputs import BuildInputs, inputs_of_old_manifest
 from dbhone.compilation.transforms.base import CompilerFamily, Pass
@@ -17,10 +17,13 @@ from dbhone.errors import BuildError
 from dbhone.files import digest_of_file, digest_of_tree, tree_size, write_whole
 from dbhone.home import Home
 from dbhone.source.elf import read_compiler
+from dbhone.untrusted_files import open_untrusted
 
 FILE = "manifest.json"
 LOG = "build.log"
 COMMANDS = "commands.jsonl"
+_LONGEST_RECORD = 1 << 27
+"""Bytes of the file of compile commands; those of MySQL 8.0 take 5 MB."""
 _ASSEMBLY = (".S", ".s")
 _TARGET_FOLDER = re.compile(r"CMakeFiles/([^/]+)\.dir/|([^/]+)\.p/")
 """Where CMake and meson put the objects of one target."""
@@ -30,6 +33,10 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+_Seconds: TypeAlias = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)]
+"""Since the epoch, too. A build can write to the record: no sum of these overflows."""
+
+
 class CompileCommand(_Record):
     """One call of the compiler; times in seconds, memory in bytes.
 
@@ -37,9 +44,9 @@ class CompileCommand(_Record):
     """
 
     phase: str
-    began: float
-    seconds: float
-    cpu: float
+    began: _Seconds
+    seconds: _Seconds
+    cpu: _Seconds
     memory: int
     status: int
     folder: str = "."
@@ -313,15 +320,34 @@ def read_commands(path: Path) -> tuple[CompileCommand, ...]:
 
     Raises BuildError for a file to which the build itself wrote.
     """
-    if not path.exists():
-        return ()
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = _record(path).decode("utf-8", "replace").splitlines()
     try:
         return tuple(CompileCommand.model_validate(json.loads(line)) for line in lines)
     except (ValueError, RecursionError):
-        raise BuildError(
-            "the build wrote to hone's record of its compile commands: do not trust its source"
-        ) from None
+        raise _forged() from None
+
+
+def count_commands(path: Path) -> int:
+    """Return how many compile commands a file has records of. Raises as ``read_commands`` does."""
+    return _record(path).count(b"\n")
+
+
+def _record(path: Path) -> bytes:
+    """Return the bytes of a file of compile commands, to which the build could write."""
+    try:
+        with open_untrusted(path) as file:
+            content = file.read(_LONGEST_RECORD + 1)
+    except FileNotFoundError:
+        return b""
+    if len(content) > _LONGEST_RECORD:
+        raise _forged()
+    return content
+
+
+def _forged() -> BuildError:
+    return BuildError(
+        "the build wrote to hone's record of its compile commands: do not trust its source"
+    )
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
