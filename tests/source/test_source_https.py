@@ -7,11 +7,13 @@ import os
 import ssl
 import tarfile
 import threading
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import trustme
+import urllib3
 
 from dbhone.errors import HoneError, SourceError
 from dbhone.home import Session
@@ -216,3 +218,24 @@ def test_the_machines_proxy_is_used(
         assert (pool.proxy is not None) == proxied
         if pool.proxy is not None:
             assert (pool.proxy.host, pool.proxy.port) == ("proxy.example", 3128)
+
+
+@pytest.mark.parametrize(
+    ("user", "sent"),
+    [
+        ("", None),
+        ("me:secret@", b"me:secret"),
+        ("me:%40%3a%C3%BC@", "me:@:\N{LATIN SMALL LETTER U WITH DIAERESIS}".encode()),
+        ("me@", b"me:"),
+    ],
+)
+def test_a_proxy_gets_the_password_in_its_address(
+    monkeypatch: pytest.MonkeyPatch, user: str, sent: bytes | None
+) -> None:
+    for name in ("https_proxy", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", f"http://{user}proxy.example:3128")
+    headers = {} if sent is None else {"proxy-authorization": f"Basic {b64encode(sent).decode()}"}
+    with https._pool("https://h.example/a") as pool:
+        assert isinstance(pool, urllib3.ProxyManager)
+        assert pool.proxy_headers == headers

@@ -1,7 +1,8 @@
 """``https://…#sha256=HEX``: an archive from a web server, trusted by its checksum.
 
 The server's certificate is verified as well, with the machine's own authorities or those of
-SSL_CERT_FILE. A redirect to another scheme than https is an error. HTTPS_PROXY names a proxy.
+SSL_CERT_FILE. A redirect to another scheme than https is an error. HTTPS_PROXY names a proxy, with
+a name and a password in front of the host if it wants them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
 import urllib3
 
@@ -144,8 +145,19 @@ def _pool(url: str) -> urllib3.PoolManager:
     proxy = urllib.request.getproxies().get("https")
     if proxy and not urllib.request.proxy_bypass(host):
         address = proxy if "://" in proxy else f"http://{proxy}"
-        return urllib3.ProxyManager(address, ssl_context=context)
+        headers = _proxy_headers(address)
+        return urllib3.ProxyManager(address, proxy_headers=headers, ssl_context=context)
     return urllib3.PoolManager(ssl_context=context)
+
+
+def _proxy_headers(address: str) -> dict[str, str]:
+    """Return the headers with the name and the password in a proxy's address, which it needs."""
+    auth = urllib3.util.parse_url(address).auth
+    if auth is None:
+        return {}
+    # As latin-1 the bytes stay what they are: urllib3 encodes them so.
+    name, _, password = (unquote(part, "latin-1") for part in auth.partition(":"))
+    return urllib3.make_headers(proxy_basic_auth=f"{name}:{password}")
 
 
 def _reason(error: BaseException) -> str:
