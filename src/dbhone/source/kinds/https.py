@@ -14,7 +14,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import SplitResult, unquote, urljoin, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urljoin, urlsplit
 
 import urllib3
 
@@ -31,6 +31,10 @@ _HINT = (
     "append '#sha256=' and the file's 64 hex digits; the project publishes them, or: sha256sum FILE"
 )
 _HEX = re.compile(r"[0-9a-f]{64}")
+_SECRET = re.compile(
+    r"token|secret|passw|credential|signature|key(?!word)|(?<![a-z])(sig|pass|pwd|auth)(?![a-z])",
+    re.IGNORECASE,
+)
 _TIMEOUT = urllib3.Timeout(connect=20.0, read=60.0)
 # A busy server is tried again, an invalid certificate is not.
 _TRIES = urllib3.Retry(
@@ -46,8 +50,11 @@ def _parse(text: str) -> SourceReference:
     parts = _split(url)
     if parts is None or not parts.hostname or not parts.path.strip("/"):
         raise UsageError(f"'{text}' names no file", hint=f"write it as {_SYNTAX}")
-    if parts.username or parts.password:
-        raise UsageError("a password in a source reference would be written into reports")
+    if parts.username or parts.password or _has_secret(parts.query):
+        raise UsageError(
+            "a password or token in a source reference would be written into reports",
+            hint="download and unpack the file yourself, and name the folder: dir:FOLDER",
+        )
     name, _, value = fragment.partition("=")
     if name != "sha256" or not _HEX.fullmatch(value.lower()):
         raise UsageError(
@@ -56,6 +63,12 @@ def _parse(text: str) -> SourceReference:
     return SourceReference(
         text=text, kind="https", location=url, revision=None, sha256=value.lower()
     )
+
+
+def _has_secret(query: str) -> bool:
+    """Return whether an address has a parameter with a value, and a name like that of a secret."""
+    names = (name for name, _ in parse_qsl(query.replace(";", "&")))
+    return any(_SECRET.search(name) for name in names)
 
 
 def _split(url: str) -> SplitResult | None:
