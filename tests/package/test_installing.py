@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dbhone.errors import MachineError, PackageError, UsageError
+from dbhone import process
+from dbhone.errors import Interrupted, MachineError, PackageError, UsageError
 from dbhone.home import Session
 from dbhone.package import installing
 from dbhone.package.archive import Entry, pack
@@ -153,17 +155,56 @@ def test_the_originals_come_back_if_the_disk_is_full_after_installing(
     """The log of the restart cannot be written, but that of going back can."""
     run, failures = installing._run, iter([full])
 
-    def run_on_a_full_disk(argv: tuple[str, ...], log: Path) -> None:
+    def run_on_a_full_disk(argv: tuple[str, ...], log: Path, **options: Any) -> None:
         if argv[0] == "pg_ctlcluster":
             next(failures, run)(argv, log)
         else:
-            run(argv, log)
+            run(argv, log, **options)
 
     monkeypatch.setattr(installing, "_run", run_on_a_full_disk)
     with pytest.raises(PackageError, match=r"^no space left .*; the originals are restored"):
         install(planned(session), session, ignore)
     assert machine.version == OLD
     assert installed_servers(session) == ()
+
+
+@pytest.mark.parametrize("stopped", ["apt-get", "pg_ctlcluster", "pg_isready"])
+def test_who_interrupts_an_installation_is_told_the_way_back(
+    machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch, stopped: str
+) -> None:
+    run = process.run
+
+    def interrupted(command: process.Command) -> process.Finished:
+        finished = run(command)
+        if command.lasting and command.argv[0] == stopped:
+            raise KeyboardInterrupt
+        return finished
+
+    with monkeypatch.context() as patched:
+        patched.setattr(process, "run", interrupted)
+        with pytest.raises(Interrupted, match="may be installed, and it was not checked") as error:
+            install(planned(session), session, ignore)
+    assert error.value.hint == "'hone uninstall' restores the originals"
+    assert machine.version == NEW
+    uninstall("postgresql-15", session, ignore)
+    assert machine.version == OLD
+
+
+def test_apt_may_take_as_long_as_it_needs(
+    machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[process.Command] = []
+    run = process.run
+
+    def noted(command: process.Command) -> process.Finished:
+        commands.append(command)
+        return run(command)
+
+    monkeypatch.setattr(process, "run", noted)
+    install(planned(session), session, ignore)
+    limits = {command.timeout for command in commands if command.argv[:2] == ("apt-get", "install")}
+    assert limits == {None}
+    assert machine.version == NEW
 
 
 def test_a_full_disk_before_installing_leaves_everything_as_it_was(

@@ -18,7 +18,14 @@ from typing import NoReturn
 from dbhone import process
 from dbhone.dbms.base import load_dbms
 from dbhone.dbms.base_service import DistributionService, ServiceInstance
-from dbhone.errors import HoneError, MachineError, PackageError, UsageError, disk_full
+from dbhone.errors import (
+    HoneError,
+    Interrupted,
+    MachineError,
+    PackageError,
+    UsageError,
+    disk_full,
+)
 from dbhone.files import write_whole
 from dbhone.home import Session
 from dbhone.package.archive import unpack
@@ -112,11 +119,24 @@ def install(plan: Installation, session: Session, notify: Notify) -> None:
 
     Raises MachineError if the originals cannot be kept, PackageError if the server did not come up
     with the new packages; then the originals are back, or the error says how to bring them back.
+    Raises Interrupted, once apt has come to its end, if the user stops hone.
     """
     if plan.server not in installed_servers(session):
         notify("fetching the originals, to be able to go back")
         _keep_originals(plan, session)
     _write_record(plan, session.home.root / _FOLDER / plan.server)
+    try:
+        _apply_or_go_back(plan, session, notify)
+    except KeyboardInterrupt:
+        raise Interrupted(
+            "interrupted: the new packages may be installed, and it was not checked that"
+            f" {plan.server} works",
+            hint="'hone uninstall' restores the originals",
+            log=_log(session),
+        ) from None
+
+
+def _apply_or_go_back(plan: Installation, session: Session, notify: Notify) -> None:
     try:
         _apply(plan, session, notify)
     except (HoneError, OSError) as error:
@@ -187,9 +207,10 @@ def uninstall(
 
 def _apply(plan: Installation, session: Session, notify: Notify) -> None:
     """Install packages, restart the instances, and check that they accept connections."""
-    log = session.home.logs / "install.log"
+    log = _log(session)
     notify(f"installing {', '.join(package.name for package in plan.packages)}")
-    _run((*_INSTALL, *(str(package.file) for package in plan.packages)), log)
+    # However long it takes: a package manager that is stopped leaves packages half installed.
+    _run((*_INSTALL, *(str(package.file) for package in plan.packages)), log, timeout=None)
     service = _service(plan.dbms)
     systemd = ("systemctl", "restart", service.unit)
     for instance in plan.instances:
@@ -198,10 +219,14 @@ def _apply(plan: Installation, session: Session, notify: Notify) -> None:
         _run(instance.in_words(service.ask), log)
 
 
-def _run(argv: tuple[str, ...], log: Path) -> None:
+def _log(session: Session) -> Path:
+    return session.home.logs / "install.log"
+
+
+def _run(argv: tuple[str, ...], log: Path, *, timeout: float | None = _TIMEOUT) -> None:
     """Run a program that changes the machine. Raises MachineError if it fails."""
     command = process.Command(
-        argv=argv, cwd=Path("/"), env=_ENVIRONMENT, log=log, timeout=_TIMEOUT, lasting=True
+        argv=argv, cwd=Path("/"), env=_ENVIRONMENT, log=log, timeout=timeout, lasting=True
     )
     finished = process.run(command)
     if not finished.ok:
