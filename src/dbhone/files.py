@@ -49,8 +49,16 @@ def _entry(path: Path, name: Path) -> str:
 
 def absolute_path(text: str) -> Path:
     """Return a path that a user wrote as an absolute one; it need not exist."""
+    return expanded_path(text).absolute()
+
+
+def expanded_path(text: str) -> Path:
+    """Return a path that a user wrote, with the home folder that ``~`` or ``~NAME`` stands for.
+
+    Raises UsageError if there is no such user.
+    """
     try:
-        return Path(text).expanduser().absolute()
+        return Path(text).expanduser()
     except RuntimeError as error:
         raise UsageError(f"'{text}': there is no such user") from error
 

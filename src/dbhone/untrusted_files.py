@@ -57,6 +57,14 @@ def _error(path: Path, mode: int) -> UntrustedFileError | None:
     return UntrustedFileError(f"{path} is {kind}, not an ordinary file") if kind else None
 
 
+def real_path(path: Path) -> Path:
+    """Return where a path leads, whether that exists or not.
+
+    Path.resolve does not bear links that run in a circle, before Python 3.13.
+    """
+    return Path(os.path.realpath(path))
+
+
 def read_untrusted(path: Path, *, start: int = 0, limit: int = LIMIT) -> bytes:
     """Return a file's bytes from ``start`` on.
 

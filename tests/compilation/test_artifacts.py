@@ -52,8 +52,10 @@ def test_an_artifact_is_made_where_the_build_is(tmp_path: Path) -> None:
         folder.mkdir()
     (objects / "program").symlink_to(tmp_path / "private" / "key")
     (objects / "folder").symlink_to(tmp_path / "private")
+    (objects / "circle").symlink_to("circle")
     os.mkfifo(objects / "fifo")
-    for name, whole in (("program", False), ("folder", True), ("fifo", False), ("none", False)):
+    names = ("program", "folder", "fifo", "none", "circle")
+    for name, whole in ((name, whole) for name in names for whole in (False, True)):
         artifact = Artifact(name="a", made=Path(name), kept=Path("a"), tree=whole)
         assert not is_made(artifact, objects, tree), name
 

@@ -46,6 +46,13 @@ def test_one_fitting_spelling_is_enough_and_what_is_not_told_is_no_difference() 
     assert running_note("rel", {}) is None
 
 
+@pytest.mark.parametrize("unit", ["", "kB", "s"])
+def test_a_number_of_thousands_of_digits_is_no_number(unit: str) -> None:
+    endless = "9" * 5000 + unit
+    assert different({"x": endless}, {"x": (endless,)}) == {}
+    assert different({"x": "1"}, {"x": (endless,)}) == {"x": ("1", endless)}
+
+
 @given(st.text(max_size=12))
 def test_every_value_is_like_itself(value: str) -> None:
     assert different({"x": value}, {"x": (value,)}) == {}

@@ -113,6 +113,14 @@ def test_nothing_outside_is_changed(tmp_path: Path, session: Session) -> None:
     assert outside.read_text() == BEFORE[SCRIPT]
 
 
+def test_links_that_run_in_a_circle_are_left_as_they_are(tmp_path: Path, session: Session) -> None:
+    root = tmp_path / "release"
+    (root / SCRIPT).parent.mkdir(parents=True)
+    (root / SCRIPT).symlink_to(Path(SCRIPT).name)
+    tree = acquire(f"dir:{root}", session, notify=ignore)
+    assert apply_edits(tree, myrocks(), session, ignore) is tree
+
+
 def test_nothing_outside_is_made(tmp_path: Path, session: Session) -> None:
     root = tmp_path / "release"
     (root / "rocksdb/util").mkdir(parents=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from dbhone.errors import MachineError, SourceError, UnknownName, UsageError
 from dbhone.home import Session
 from dbhone.source import fixes
 from dbhone.source.derive import apply_fixes
-from dbhone.source.fixes import CLONE_VARIABLE, Fix, all_fixes, check_fix
+from dbhone.source.fixes import CLONE_VARIABLE, Fix, all_fixes, check_fix, fix_inputs
 from dbhone.source.tree import SourceTree, acquire, kept_tree
 from dbhone.versions import VersionRange, numbers
 
@@ -131,6 +133,7 @@ def test_a_fix_that_does_not_apply_leaves_nothing(
         ("answer", "mysql", "8.0.4", "not for 8.0.4"),
         ("answer", "mariadb", "8.0.18", "is for mysql, not for mariadb"),
         ("./nowhere.patch", "mysql", "8.0.18", "there is no patch nowhere.patch"),
+        ("~no-such-user-here/x.patch", "mysql", "8.0.18", "there is no such user"),
     ],
 )
 def test_a_fix_that_is_for_others_is_refused(
@@ -139,6 +142,22 @@ def test_a_fix_that_is_for_others_is_refused(
     with pytest.raises(UsageError) as caught:
         fixed(tree, session, fix, dbms=dbms, version=version)
     assert message in caught.value.message
+
+
+def test_a_patch_that_cannot_be_read_is_refused(
+    tree: SourceTree, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patch = tmp_path / "mine.patch"
+    patch.touch()
+
+    def denied(*_: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    for method in ("is_file", "open"):
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, method, denied)  # root may read everything
+            with pytest.raises(UsageError, match=r"cannot read the patch .*: Permission denied"):
+                fix_inputs(str(patch), dbms="mysql", version="8.0.18")
 
 
 @pytest.mark.usefixtures("upstream")

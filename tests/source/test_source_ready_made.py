@@ -72,6 +72,12 @@ def test_what_is_no_program_is_no_server(tmp_path: Path, content: bytes) -> None
     assert find_server(tmp_path) is None
 
 
+def test_a_link_that_leads_to_itself_is_no_server(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "mysqld").symlink_to("mysqld")
+    assert find_server(tmp_path) is None
+
+
 def test_a_link_that_leads_out_is_no_server(tmp_path: Path) -> None:
     put(tmp_path, "elsewhere/mysqld")
     (tmp_path / "tree" / "bin").mkdir(parents=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dbhone.compilation.manifest import KeptFile
 from dbhone.dbms.base import Artifact
-from dbhone.untrusted_files import walk
+from dbhone.untrusted_files import real_path, walk
 
 _PROGRAM = 0o755
 _DATA = 0o644
@@ -21,7 +21,7 @@ _DATA = 0o644
 
 def is_made(artifact: Artifact, objects: Path, tree: Path) -> bool:
     """Return whether a build of the source ``tree`` made this artifact in ``objects``."""
-    path = (objects / artifact.made).resolve()
+    path = real_path(objects / artifact.made)
     if artifact.tree:
         return path.is_dir() and path.is_relative_to(objects.resolve())
     return _may_copy(path, (objects.resolve(), tree.resolve()))
@@ -29,7 +29,7 @@ def is_made(artifact: Artifact, objects: Path, tree: Path) -> bool:
 
 def keep(artifact: Artifact, objects: Path, tree: Path, result: Path) -> KeptFile:
     """Copy an artifact that was made in ``objects``, of a source tree, into ``result``."""
-    source, target = (objects / artifact.made).resolve(), result / artifact.kept
+    source, target = real_path(objects / artifact.made), result / artifact.kept
     target.parent.mkdir(parents=True, exist_ok=True)
     if artifact.tree:
         copy_tree(source, target, tree)
@@ -57,7 +57,7 @@ def copy_tree(source: Path, target: Path, *origins: Path) -> None:
 
 def _copy_entry(source: Path, target: Path, roots: tuple[Path, ...]) -> None:
     if source.is_symlink():
-        original = Path(os.path.realpath(source))  # unlike resolve, bears links that run in circles
+        original = real_path(source)
         if original.is_relative_to(roots[0]) and original.exists():
             target.symlink_to(os.path.relpath(original, source.parent))
             return

@@ -25,7 +25,7 @@ from dbhone.compilation.transforms.base import (
 )
 from dbhone.dbms.base import LIBRARIES_VARIABLE, BuildRequest, Dbms, Recipe
 from dbhone.errors import MachineError, ProfileError, ToolError, UsageError, VariantError
-from dbhone.files import digest_of
+from dbhone.files import absolute_path, digest_of
 from dbhone.source.tree import SourceTree
 
 FORMAT = 1
@@ -274,7 +274,7 @@ def library_folder() -> Path | None:
     named = os.environ.get(LIBRARIES_VARIABLE)
     if not named:
         return None
-    folder = Path(named).expanduser().absolute()
+    folder = absolute_path(named)
     if not folder.is_dir():
         raise MachineError(
             f"{LIBRARIES_VARIABLE} names {folder}, which is not a folder",

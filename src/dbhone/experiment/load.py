@@ -19,7 +19,7 @@ from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.resolve import Resolver
 from dbhone.experiment.schema import Data, ExperimentFile, Locator, keys_of_data
 from dbhone.experiment.subjects import with_varied
-from dbhone.files import absolute_path
+from dbhone.files import absolute_path, expanded_path
 from dbhone.home import Home
 from dbhone.source.fixes import is_patch
 from dbhone.source.known_versions import PREFIX, KnownVersions, known_versions
@@ -172,7 +172,7 @@ def _with_files(
     workload, files = declared.workload, declared.files
     found: dict[str, object] = {}
     if suites.is_users_file(workload.suite):
-        path = absolute_path(str(folder / Path(workload.suite).expanduser()))
+        path = absolute_path(str(folder / expanded_path(workload.suite)))
         if own_suite.is_own(workload.suite):
             at = ("workload", "suite")
             if files and home is not None:
@@ -260,7 +260,7 @@ def _data_beside(data: Data, folder: Path) -> Data:
 
 
 def _path_beside(path: str, folder: Path) -> str:
-    return str(absolute_path(str(folder / Path(path).expanduser())))
+    return str(absolute_path(str(folder / expanded_path(path))))
 
 
 def _beside(file: Path, subject: SubjectDeclaration) -> SubjectDeclaration:
@@ -270,14 +270,13 @@ def _beside(file: Path, subject: SubjectDeclaration) -> SubjectDeclaration:
     inputs = subject.inputs
     beside: dict[str, object] = {
         "fixes": tuple(
-            str(file.parent / Path(fix).expanduser()) if is_patch(fix) else fix
-            for fix in inputs.fixes
+            str(file.parent / expanded_path(fix)) if is_patch(fix) else fix for fix in inputs.fixes
         )
     }
     for key in ("source", "profile_source"):
         kind, _, location = (getattr(inputs, key) or "").partition(":")
         if kind == "dir":
-            beside[key] = f"dir:{file.parent / Path(location).expanduser()}"
+            beside[key] = f"dir:{file.parent / expanded_path(location)}"
     return dataclasses.replace(subject, inputs=inputs.model_copy(update=beside))
 
 

@@ -9,6 +9,7 @@ from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import ExperimentError, SettingsError
 from dbhone.experiment.named_configs import load_config
 from dbhone.experiment.schema import ConfigSection, Locator, SubjectSection
+from dbhone.files import expanded_path
 
 
 class RequestedSettings:
@@ -55,7 +56,7 @@ class RequestedSettings:
         name = self._config.file
         if name is None:
             return ()
-        path = self._folder / Path(name).expanduser()
+        path = self._folder / expanded_path(name)
         where = f"{self._where.at('config', 'file')}: {path}"
         try:
             return dbms.read_settings_file(path.read_text(encoding="utf-8"))

@@ -10,8 +10,8 @@ from dbhone.dbms.base_settings import LOOSE
 from dbhone.instance.client import connect
 from dbhone.instance.server import Server
 
-_SIZE = re.compile(r"(\d+)\s*([kmgt]?)i?b?", re.IGNORECASE)
-_TIME = re.compile(r"(\d+)\s*(us|ms|s|min|h|d)")
+_SIZE = re.compile(r"(\d{1,18})\s*([kmgt]?)i?b?", re.IGNORECASE)
+_TIME = re.compile(r"(\d{1,18})\s*(us|ms|s|min|h|d)")
 _BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _MICROSECONDS = {
     "us": 1,

@@ -30,7 +30,7 @@ from dbhone.errors import HoneError, NoSpaceError, SourceError, disk_full
 from dbhone.requirements import Requirement
 from dbhone.source.fetch import FetchJob, failure, perform, require
 from dbhone.units import size
-from dbhone.untrusted_files import walk
+from dbhone.untrusted_files import real_path, walk
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _RESERVE = 64 * 1024 * 1024
@@ -113,9 +113,7 @@ def links_out(root: Path) -> Iterator[Path]:
 
 
 def _leads_out(link: Path, root: Path) -> bool:
-    # realpath, unlike Path.resolve, bears links that run in circles.
-    target = Path(os.path.realpath(link))
-    return link.readlink().is_absolute() or not target.is_relative_to(root)
+    return link.readlink().is_absolute() or not real_path(link).is_relative_to(root)
 
 
 def _make_draft(job: FetchJob) -> Path:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.errors import MachineError, SourceError, ToolError, UnknownName, UsageError
-from dbhone.files import digest_of_file
+from dbhone.files import absolute_path, digest_of_file, expanded_path
 from dbhone.home import Home, Session
 from dbhone.versions import VersionRange
 
@@ -87,7 +87,7 @@ def check_fix(fix: str) -> str:
 def fix_inputs(fix: str, *, dbms: str, version: str) -> tuple[str, ...]:
     """Return what identifies a fix in a digest: its commits, or the digest of the patch.
 
-    Raises UsageError if it is not for this version, or if there is no such patch.
+    Raises UsageError if it is not for this version, or if there is no such patch to read.
     """
     if is_patch(fix):
         return (digest_of_file(_patch_file(fix)),)
@@ -112,9 +112,14 @@ def apply_fix(fix: str, root: Path, session: Session) -> None:
 
 
 def _patch_file(fix: str) -> Path:
-    path = Path(fix).expanduser()
-    if not path.is_file():
-        raise UsageError(f"there is no patch {path}")
+    """Return a patch. Raises UsageError if it is none that can be read."""
+    path = expanded_path(fix)
+    try:
+        if not path.is_file():
+            raise UsageError(f"there is no patch {path}")
+        path.open("rb").close()
+    except OSError as error:
+        raise UsageError(f"cannot read the patch {path}: {error.strerror}") from error
     return path
 
 
@@ -126,7 +131,7 @@ def _patch_from_clone(fix: str, commit: str, home: Home) -> bytes:
             f"the fix '{fix}' is upstream's commit {short}, which hone takes from your clone",
             hint=f"clone upstream's repository and set {CLONE_VARIABLE} to the clone",
         )
-    clone = Path(clone_path).expanduser().absolute()
+    clone = absolute_path(clone_path)
     arguments = ("format-patch", "-1", "--stdout", "--no-signature", commit)
     finished = _git(arguments, clone) if clone.is_dir() else None
     if finished is None or not finished.ok:

@@ -21,7 +21,7 @@ from dbhone.errors import SourceError
 from dbhone.source.archive import unpack_to
 from dbhone.source.elf import machine_here, read_elf
 from dbhone.source.fetch import FetchJob
-from dbhone.untrusted_files import remove_tree, walk
+from dbhone.untrusted_files import real_path, remove_tree, walk
 
 _FOLDERS = ("bin", "libexec", "sbin")
 _MOST_LISTED = 8
@@ -118,7 +118,7 @@ def _servers(root: Path) -> Iterator[ReadyMadeServer]:
         for folder, folders, names in walk(root)
         if (prefix := _prefix(folder, folders)) is not None
         for name in server_programs()
-        if name in names and Path(folder, name).resolve().is_relative_to(real_root)
+        if name in names and real_path(folder / name).is_relative_to(real_root)
     ]
     return (server for server in sorted(servers, key=_rank) if _machine(server) is not None)
 
