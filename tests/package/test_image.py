@@ -56,16 +56,25 @@ def test_the_server_has_an_account_and_a_folder_of_its_own() -> None:
         )
 
 
+USER, GROUP = "root:x:0:0::/:/bin/sh\n", "root:x:0:\n"
+
+
 @pytest.mark.parametrize(
-    "files",
+    ("passwd", "group", "says"),
     [
-        {"./etc/passwd": "root:x:0:0::/:/bin/sh\n"},
-        {"./etc/passwd": "other:x:999:9::/:/bin/sh\n", "./etc/group": "root:x:0:\n"},
+        (USER, None, "has no /etc/group to which an account can be added"),
+        (None, GROUP, "has no /etc/passwd to which an account can be added"),
+        (f"{USER}other:x:999:9::/:/bin/sh\n", GROUP, "in /etc/passwd .* 'other' has the id 999"),
+        (USER, f"{GROUP}systemd:x:999:\n", "in /etc/group .* 'systemd' has the id 999"),
     ],
 )
-def test_a_base_to_which_no_account_can_be_added_is_refused(files: dict[str, str]) -> None:
-    with pytest.raises(PackageError, match="to which an account can be added"):
-        account_layer(base_with(files), "server", 0)
+def test_a_base_to_which_no_account_can_be_added_is_refused(
+    passwd: str | None, group: str | None, says: str
+) -> None:
+    files = {"./etc/passwd": passwd, "./etc/group": group}
+    base = base_with({name: content for name, content in files.items() if content is not None})
+    with pytest.raises(PackageError, match=says):
+        account_layer(base, "server", 0)
 
 
 @given(st.integers(min_value=0, max_value=len(FILE) - 1), st.integers(min_value=1, max_value=255))

@@ -10,13 +10,14 @@ from typing import Literal
 import pytest
 
 from dbhone.compilation.manifest import Build
+from dbhone.errors import UsageError
 from dbhone.home import Home
 from dbhone.package.archive import pack
 from dbhone.package.checking import check_package
-from dbhone.package.packing import EnclosedMeasurement, Package, make_package
+from dbhone.package.packing import EnclosedMeasurement, Package, make_package, passed_outcome
 from dbhone.package.proof import PROVENANCE, read_proof
 from dbhone.source.elf import read_glibc
-from dbhone.verification.outcome import Grade, Outcome
+from dbhone.verification.outcome import Evidence, Failure, Grade, ListComparison, Outcome
 from dbhone.verification.outcome_store import OutcomeStore
 from tests.package.builds import put_tree, server_build
 from tests.report.sample_run import a_run, samples
@@ -93,3 +94,45 @@ def test_a_package_names_the_c_library_that_its_programs_need(tmp_path: Path) ->
         )
         assert f"glibc {needed} or newer" in read_me(package)
         assert check_package(pack(package.entries, package.name, 0)).glibc == needed
+
+
+@pytest.mark.parametrize(
+    ("proving", "failures", "reason", "next_step"),
+    [
+        (
+            1,
+            (Failure(check="c", list="l", test="t", difference="-1"),),
+            "it fails 1 test",
+            "a build that gives wrong answers must not be used",
+        ),
+        (0, (), "the base passes no test of c l", "--grade smoke --again' repeats it"),
+    ],
+)
+def test_only_a_build_that_fails_a_test_is_said_to_give_wrong_answers(
+    tmp_path: Path, proving: int, failures: tuple[Failure, ...], reason: str, next_step: str
+) -> None:
+    home = Home(tmp_path / "home")
+    build = server_build(tmp_path, put_tree(home, "LICENSE"))
+    compared = ListComparison(
+        check="c",
+        list="l",
+        evidence=Evidence.BYTES,
+        tests=1,
+        proving=proving,
+        base_failures=(),
+        undecided=(),
+        failures=failures,
+        seconds=1.0,
+    )
+    outcome = Outcome(
+        grade=Grade.SMOKE,
+        build=build.digest,
+        base="base",
+        lists=(compared,),
+        finished_at=datetime(2026, 11, 24, tzinfo=UTC),
+    )
+    home.verifications.mkdir(parents=True)
+    OutcomeStore(home, build.digest).keep_outcome(outcome)
+    with pytest.raises(UsageError, match=reason) as caught:
+        passed_outcome(build, home)
+    assert next_step in str(caught.value.hint)

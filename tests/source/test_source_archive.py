@@ -191,14 +191,22 @@ def test_members_that_would_leave_the_folder_are_refused_by_name(
 
 
 @pytest.mark.parametrize(
-    ("name", "mode"), [("../evil", 0), ("/evil", 0), ("evil", stat.S_IFLNK | 0o777)]
+    ("name", "mode", "reason", "next_step"),
+    [
+        ("../evil", 0, "leads out of the archive", "broken or hostile"),
+        ("/evil", 0, "leads out of the archive", "broken or hostile"),
+        ("evil", stat.S_IFIFO | 0o777, "is a device or pipe", "broken or hostile"),
+        ("link", stat.S_IFLNK | 0o777, "is a symbolic link, which hone", "the project's tar"),
+    ],
 )
-def test_zip_members_that_would_leave_the_folder_are_refused(
-    job: FetchJob, name: str, mode: int
+def test_zip_members_that_are_no_files_inside_are_refused(
+    job: FetchJob, name: str, mode: int, reason: str, next_step: str
 ) -> None:
     with pytest.raises(SourceError) as caught:
         unpack_bytes(zipped(name, mode=mode), job)
     assert f"'{name}'" in caught.value.message
+    assert reason in caught.value.message
+    assert next_step in str(caught.value.hint)
 
 
 BIG = tar(entry("top/a", random.Random(1).randbytes(100_000)))

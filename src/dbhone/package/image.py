@@ -90,9 +90,14 @@ def _with_line(base: bytes, name: str, line: str) -> bytes:
         member = next((info for info in tar if info.name.removeprefix("./") == name), None)
         file = tar.extractfile(member) if member is not None else None
         data = file.read() if file is not None else b""
-    numbers = [each.split(b":")[2:3] for each in data.splitlines()]
-    if not data or [str(ACCOUNT).encode()] in numbers:
+    if not data:
         raise PackageError(f"the image's base has no /{name} to which an account can be added")
+    for words in (each.split(b":") for each in data.splitlines()):
+        if words[2:3] == [str(ACCOUNT).encode()]:
+            raise PackageError(
+                f"in /{name} of the image's base '{words[0].decode(errors='replace')}' has the id"
+                f" {ACCOUNT}, which the server would get"
+            )
     return data + line.encode()
 
 

@@ -151,10 +151,13 @@ def passed_outcome(build: Build, home: Home) -> Outcome:
     outcomes = OutcomeStore(home, build.digest)
     failed, outcome = outcomes.failed(), outcomes.best()
     if failed is not None:
+        again = f"'hone verify {build.digest[:12]} --grade {failed.grade.value} --again'"
         raise UsageError(
             f"the build {build.digest[:12]} does not pass the grade {failed.grade.value}:"
             f" {failed.reason()}",
-            hint="a build that gives wrong answers must not be used",
+            hint="a build that gives wrong answers must not be used"
+            if failed.failures
+            else f"{again} repeats it, with --against BUILD for another base",
         )
     if outcome is None:
         raise UsageError(

@@ -47,7 +47,17 @@ class _MemberKind(Enum):
     FOLDER = "folder"
     LINK = "symbolic link"
     HARD_LINK = "hard link"
+    LINK_IN_ZIP = "symbolic link, which hone does not take from zip files"
     OTHER = "device or pipe"
+
+
+_KINDS_IN_ZIP = {
+    0: _MemberKind.FILE,
+    stat.S_IFREG: _MemberKind.FILE,
+    stat.S_IFLNK: _MemberKind.LINK_IN_ZIP,
+}
+_HOSTILE = "this archive is broken or hostile; nothing of it was kept"
+_TAKE_TAR = "take the project's tar archive; nothing of this one was kept"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,12 +207,10 @@ def _from_tar(tape: tarfile.TarFile, entry: tarfile.TarInfo) -> _Member:
 
 def _from_zip(bundle: zipfile.ZipFile, info: zipfile.ZipInfo) -> _Member:
     mode = info.external_attr >> 16
-    kind = _MemberKind.FOLDER if info.is_dir() else _MemberKind.FILE
-    if not info.is_dir() and stat.S_IFMT(mode) not in (0, stat.S_IFREG):
-        kind = _MemberKind.OTHER
+    kind = _KINDS_IN_ZIP.get(stat.S_IFMT(mode), _MemberKind.OTHER)
     return _Member(
         name=info.filename,
-        kind=kind,
+        kind=_MemberKind.FOLDER if info.is_dir() else kind,
         target="",
         size=info.file_size,
         executable=bool(mode & stat.S_IXUSR),
@@ -235,7 +243,8 @@ def _extract_member(member: _Member, root: Path) -> None:
     elif member.kind is _MemberKind.HARD_LINK:
         _link(member, path, root)
     else:
-        raise _refused(member.name, f"is a {member.kind.value}")
+        hint = _TAKE_TAR if member.kind is _MemberKind.LINK_IN_ZIP else _HOSTILE
+        raise _refused(member.name, f"is a {member.kind.value}", hint)
 
 
 def _path_of(member: _Member, root: Path) -> Path:
@@ -294,11 +303,8 @@ def _strip(draft: Path) -> Path:
     return draft
 
 
-def _refused(name: str, reason: str) -> SourceError:
-    return SourceError(
-        f"the archive is refused: its member {name!r} {reason}",
-        hint="this archive is broken or hostile; nothing of it was kept",
-    )
+def _refused(name: str, reason: str, hint: str = _HOSTILE) -> SourceError:
+    return SourceError(f"the archive is refused: its member {name!r} {reason}", hint=hint)
 
 
 def _not_an_archive(name: str, message: str) -> SourceError:
