@@ -42,14 +42,10 @@ def timings(build: Build, *, slowest: int = SLOWEST) -> BuildTimings:
 
 
 def build_targets(commands: Iterable[CompileCommand]) -> tuple[BuildTarget, ...]:
-    """Return the CPU time of each build target, links too, the largest first.
-
-    What configuring tries to compile belongs to none.
-    """
+    """Return the CPU time of each build target, links too, the largest first."""
     of_target: dict[str, list[CompileCommand]] = {}
     for command in commands:
-        if command.phase != Phase.CONFIGURE:
-            of_target.setdefault(command.build_target, []).append(command)
+        of_target.setdefault(command.build_target, []).append(command)
     summed = (
         BuildTarget(
             name=name,
