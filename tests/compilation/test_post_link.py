@@ -14,13 +14,13 @@ import pytest
 
 from dbhone.compilation import bolt as bolts
 from dbhone.compilation import builder, post_link, profile
-from dbhone.compilation.bolt import find_usable_bolt
+from dbhone.compilation.bolt import find_bolt, find_usable_bolt
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.places import counters_name
 from dbhone.compilation.post_link import PostLinkSpec
 from dbhone.compilation.profile import FinishedTraining, Profile
 from dbhone.compilation.profile_counts import counters_of, counters_of_build
-from dbhone.compilation.toolchain import find_bolt, find_compiler, installed
+from dbhone.compilation.toolchain import find_compiler, installed
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.errors import BuildError, MachineError, ProfileError, ToolError, UntrustedFileError
@@ -273,6 +273,17 @@ def test_an_old_bolt_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(bolts, "find_bolt", lambda: old)
     with pytest.raises(ToolError, match="BOLT 15 is too old: hone needs 19 or newer"):
         find_usable_bolt()
+
+
+def test_the_newest_bolt_is_found_whatever_other_folders_of_llvm_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version in ("9", "19", "22-old", "git"):
+        program = tmp_path / f"llvm-{version}" / "bin" / "llvm-bolt"
+        program.parent.mkdir(parents=True)
+        program.touch()
+    monkeypatch.setattr(bolts, "_LLVM", tmp_path)
+    assert find_bolt() == tmp_path / "llvm-19" / "bin" / "llvm-bolt"
 
 
 def test_a_training_without_counters_gathers_nothing(tmp_path: Path, session: Session) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from dbhone.compilation.bolt import find_bolt
 from dbhone.compilation.manifest import all_builds
-from dbhone.compilation.toolchain import find_bolt
 from dbhone.home import Home
 from tests.integration.hone import Hone
 

@@ -7,6 +7,7 @@ the code out again. The text that it prints is the only account of what it did.
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,13 +15,14 @@ import psutil
 
 from dbhone import process
 from dbhone.cgroup import usable_memory
-from dbhone.compilation.toolchain import find_bolt
 from dbhone.errors import MachineError, ToolError
 from dbhone.requirements import Requirement, RequirementKind
 from dbhone.units import size
 
 OLDEST = 19
 """The oldest version that was seen to work."""
+_LLVM = Path("/usr/lib")
+_LLVM_FOLDER = re.compile(r"llvm-(\d{1,9})")
 _PACKAGE = re.compile(r"^bolt-(\d{1,4})$", re.MULTILINE)
 _REMEDY = "'hone setup bolt' installs it"
 _VERSION = re.compile(r"LLVM version (\d{1,18})(\.[\d.]+)")
@@ -73,6 +75,23 @@ def find_usable_bolt() -> BoltTool:
             hint=_REMEDY,
         )
     return BoltTool(path=path, version=match[1] + match[2])
+
+
+def find_bolt() -> Path | None:
+    """Return the newest llvm-bolt, None if none is installed.
+
+    LLVM's own folders are searched first. BOLT up to 19 does not find its runtime library if it is
+    called by its link in /usr/bin (llvm-project issue 170722).
+    """
+    versions = {
+        int(match[1]): path
+        for path in _LLVM.glob("llvm-*/bin/llvm-bolt")
+        if (match := _LLVM_FOLDER.fullmatch(path.parents[1].name))
+    }
+    if versions:
+        return versions[max(versions)]
+    path = shutil.which("llvm-bolt")
+    return Path(path) if path else None
 
 
 def requirements() -> tuple[Requirement, ...]:

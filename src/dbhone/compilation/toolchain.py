@@ -167,17 +167,3 @@ def installed(name: str) -> bool:
 
 def _partner(match: re.Match[str]) -> str:
     return "g++" if match.group(0) == "gcc" else "clang++"
-
-
-def find_bolt() -> Path | None:
-    """Return the newest llvm-bolt, None if none is installed.
-
-    LLVM's own folders are searched first. BOLT up to 19 does not find its runtime library if it is
-    called by its link in /usr/bin (llvm-project issue 170722).
-    """
-    folders = Path("/usr/lib").glob("llvm-*/bin/llvm-bolt")
-    newest = max(folders, key=lambda path: int(path.parts[3].rpartition("-")[2]), default=None)
-    if newest is not None:
-        return newest
-    path = shutil.which("llvm-bolt")
-    return Path(path) if path else None

@@ -18,8 +18,9 @@ from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import json_option, print_json
+from dbhone.compilation.bolt import find_usable_bolt
 from dbhone.compilation.feature_probe import try_variant
-from dbhone.compilation.toolchain import Compiler, find_bolt, find_compiler
+from dbhone.compilation.toolchain import Compiler, find_compiler
 from dbhone.dbms.base_server import ServerDbms, server_systems
 from dbhone.errors import HoneError
 from dbhone.experiment.goals import Goal, goals
@@ -199,13 +200,16 @@ def _compilers(session: Session) -> Iterator[_Finding]:
             continue
         yield _Finding(what=name, good=True, text=f"{compiler.identity}, {compiler.path}")
         yield from _abilities(compiler, session)
-    bolt = find_bolt()
-    yield _Finding(
-        what="BOLT",
-        good=bolt is not None,
-        text=str(bolt) if bolt else "missing: variants with bolt are left out",
-        remedy="" if bolt else "hone setup bolt",
-    )
+    yield _bolt()
+
+
+def _bolt() -> _Finding:
+    try:
+        bolt = find_usable_bolt()
+    except HoneError as error:
+        text = f"{error.message}: variants with bolt are left out"
+        return _Finding(what="BOLT", good=False, text=text, remedy=error.hint or "")
+    return _Finding(what="BOLT", good=True, text=f"{bolt.label}, {bolt.path}")
 
 
 def _abilities(compiler: Compiler, session: Session) -> Iterator[_Finding]:
