@@ -138,6 +138,22 @@ def test_flags_that_did_not_arrive_are_an_error(tmp_path: Path, session: Session
         builder.make(spec, session, ignore)
 
 
+def test_flags_that_the_build_overrides_are_an_error(tmp_path: Path, session: Session) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), "o3", dbms=Tiny(own_flags=("-O2", "-O1")))
+    with pytest.raises(BuildError, match="-O1 overrides -O3 in 2 of 2 compile commands"):
+        builder.make(spec, session, ignore)
+    spec = make_spec(spec.tree, "o3", dbms=Tiny(own_flags=("-O3", "-g")))
+    assert builder.make(spec, session, ignore).manifest.compile_commands == 2
+
+
+def test_a_tree_may_compile_a_few_files_in_its_own_way(
+    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(builder, "_OWN_WAY", 1.0)  # of two files a few are all
+    spec = make_spec(make_tree(tmp_path / "source"), dbms=Tiny(own_flags=("-O1",)))
+    assert builder.make(spec, session, ignore).manifest.compile_commands == 2
+
+
 def test_a_build_that_makes_nothing_is_an_error(tmp_path: Path, session: Session) -> None:
     spec = make_spec(make_tree(tmp_path / "source"), dbms=Tiny(make_nothing=True))
     with pytest.raises(BuildError, match="made no tiny"):

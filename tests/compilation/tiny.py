@@ -40,6 +40,7 @@ class Tiny(Dbms):
     build_seconds: float = 1.0
     text_bytes: int = 1000
     forget_flags: bool = False
+    own_flags: tuple[str, ...] = ()
     make_nothing: bool = False
     needs_cxx: bool = False
     keep_folder: bool = False
@@ -55,7 +56,7 @@ class Tiny(Dbms):
         return ()
 
     def recipe(self, request: BuildRequest) -> Recipe:
-        flags = () if self.forget_flags else request.compile_flags
+        flags = () if self.forget_flags else (*request.compile_flags, *self.own_flags)
         compiler = str(request.compiler)
         steps = [
             BuildStep(

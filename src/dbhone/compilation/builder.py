@@ -8,7 +8,7 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -69,6 +69,12 @@ _CHANGED_FUNCTION = re.compile(
 _NAMESAKES = 0.01
 """The share of the functions in clang's profile that may have the name of one that is no part of
 it. Programs that a build makes for its own use have a ``main`` each."""
+
+_LAST_COUNTS = ("-O", "-march=")
+"""The beginnings of flags of which a compiler obeys the last."""
+_OWN_WAY = 0.01
+"""The share of the compile commands in which another such flag may come last. On ARM, trees compile
+their checksums by a ``-march`` of their own: in PostgreSQL one file of 800."""
 
 Notify = Callable[[str], None]
 
@@ -331,7 +337,7 @@ class _Making:
         )
 
     def _prove(self, flags: Flags, compiled: tuple[CompileCommand, ...]) -> None:
-        """Make sure that the variant's flags reached every compile command."""
+        """Make sure that the variant's flags reached every compile command, and took effect."""
         if not compiled:
             raise BuildError(
                 "no compile command was seen: the build did not use the compiler it was given",
@@ -342,6 +348,13 @@ class _Making:
             if missing:
                 raise BuildError(
                     f"{flag} did not reach {missing} of {len(compiled)} compile commands",
+                    log=self._keep_log(),
+                )
+            overriding = [last for last in _last_of_kind(flag, compiled) if last != flag]
+            if len(overriding) > _OWN_WAY * len(compiled):
+                raise BuildError(
+                    f"{overriding[0]} overrides {flag} in {len(overriding)} of {len(compiled)}"
+                    " compile commands",
                     log=self._keep_log(),
                 )
 
@@ -394,6 +407,14 @@ class _Making:
                 artifact, self.places.objects, self.spec.tree.path, self.places.result
             )
         return files
+
+
+def _last_of_kind(flag: str, compiled: tuple[CompileCommand, ...]) -> Iterator[str]:
+    """Yield the flag that each command obeys, if ``flag`` is of a kind whose last one counts."""
+    kind = next((kind for kind in _LAST_COUNTS if flag.startswith(kind)), None)
+    if kind is not None:
+        for command in compiled:
+            yield [word for word in command.argv if word.startswith(kind)][-1]
 
 
 def _changed_functions(log: bytes) -> set[tuple[bytes, ...]]:
