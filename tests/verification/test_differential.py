@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import pytest
+
 from dbhone.instance.client import Client, RejectedQueryError
 from dbhone.instance.server import Server
 from dbhone.verification.checks.sqlsmith import PLUGIN
-from dbhone.verification.differential import QueryRun
-from dbhone.verification.outcome import Status
+from dbhone.verification.differential import Queries, QueryRun
+from dbhone.verification.outcome import SERVER, ListResult, Status, compare
+from tests.verification.test_outcome import results
 
 
 class Rejecting:
@@ -27,3 +30,61 @@ def test_an_error_is_an_answer_in_the_server_s_own_words() -> None:
     wrong, slow = run._ask(cast("Client", both), cast("Server", both), ("select 1", "select slow"))
     assert (wrong.status, wrong.answer) == (Status.PASSED, "no such operator")
     assert slow.status is Status.UNDECIDED
+
+
+RIGHT = ("1 row, a", Status.PASSED)
+WRONG = ("1 row, b", Status.PASSED)
+OTHERWISE = ("1 row, c", Status.PASSED)
+LATE = ("statement timeout", Status.UNDECIDED)
+
+
+def answered(*answers: tuple[str, Status], crash: bool = False) -> ListResult:
+    """Return the answers to as many queries, and whether the server lived on."""
+    named = {f"query {number}": answer for number, answer in enumerate(answers, start=1)}
+    statuses = {name: status for name, (_, status) in named.items()}
+    ended = {SERVER: Status.FAILED if crash else Status.PASSED}
+    return results(statuses | ended, {name: answer for name, (answer, _) in named.items()})
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "failed", "undecided"),
+    [
+        (answered(RIGHT, RIGHT), None, [], ()),
+        (answered(WRONG, RIGHT), answered(RIGHT, RIGHT), [], ("query 1",)),
+        (answered(WRONG, RIGHT), answered(OTHERWISE, RIGHT), ["query 1"], ()),
+        (answered(WRONG, RIGHT), answered(LATE, RIGHT), ["query 1"], ()),
+        (answered(WRONG, RIGHT), answered(RIGHT, OTHERWISE), ["query 2"], ("query 1",)),
+        (answered(LATE, WRONG), answered(WRONG, RIGHT), ["query 1"], ("query 2",)),
+        (answered(RIGHT, WRONG), answered(RIGHT, crash=True), ["query 2", SERVER], ()),
+        (answered(RIGHT, WRONG), answered(RIGHT, RIGHT, crash=True), [SERVER], ("query 2",)),
+        (answered(RIGHT, crash=True), answered(RIGHT, RIGHT), [], ("query 2", SERVER)),
+        (answered(RIGHT, crash=True), answered(RIGHT, LATE), ["query 2"], (SERVER,)),
+    ],
+    ids=[
+        "right",
+        "then right",
+        "wrong in two ways",
+        "then none in time",
+        "then another wrong",
+        "none in time, then wrong",
+        "then none since it crashed",
+        "then a crash after all",
+        "a crash, then right",
+        "a crash, then none in time",
+    ],
+)
+def test_a_wrong_answer_is_forgiven_only_if_the_second_one_is_right(
+    first: ListResult,
+    second: ListResult | None,
+    failed: list[str],
+    undecided: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = iter([first] if second is None else [first, second])
+    monkeypatch.setattr(QueryRun, "_answers", lambda *_: next(runs))
+    run = QueryRun(check=PLUGIN, list=PLUGIN.lists[0], harness=cast("Any", None))
+    queries = Queries(texts=("select 1", "select 2"), base=answered(RIGHT, RIGHT))
+    compared = compare(queries.base, run._answers_twice(cast("Any", None), queries))
+    assert [failure.test for failure in compared.failures] == failed
+    assert compared.undecided == undecided
+    assert next(runs, None) is None

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.verification.outcome import (
+    SERVER,
     Evidence,
     Failure,
     Grade,
@@ -104,7 +105,7 @@ def test_a_list_of_which_the_base_passes_nothing_is_no_proof() -> None:
     assert found.reason() == "the base passes no test of check list, so that it proves nothing"
 
 
-def test_what_fails_only_once_is_undecided_and_told() -> None:
+def test_what_failed_first_and_then_passed_is_undecided_and_told() -> None:
     first = results({"a": Status.FAILED, "b": Status.FAILED, "c": Status.PASSED})
     merged = merge_retry(
         first, results({"a": Status.PASSED, "b": Status.FAILED, "c": Status.FAILED})
@@ -117,6 +118,26 @@ def test_what_fails_only_once_is_undecided_and_told() -> None:
     compared = compare(results(dict.fromkeys("abc", Status.PASSED)), merged)
     assert compared.undecided == ("a",)
     assert [failure.test for failure in compared.failures] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "failed"),
+    [
+        (Status.PASSED, Status.FAILED, [SERVER]),
+        (Status.FAILED, Status.FAILED, [SERVER]),
+        (Status.FAILED, Status.PASSED, []),
+    ],
+)
+def test_a_server_that_crashes_the_second_time_has_failed(
+    first: Status, second: Status, failed: list[str]
+) -> None:
+    merged = merge_retry(
+        results({"a": Status.FAILED, SERVER: first}),
+        results({"a": Status.PASSED, SERVER: second}),
+    )
+    compared = compare(results({"a": Status.PASSED, SERVER: Status.PASSED}), merged)
+    assert [failure.test for failure in compared.failures] == failed
+    assert "a" in compared.undecided
 
 
 @given(STATUSES, STATUSES)

@@ -22,14 +22,19 @@ from dbhone.instance.server import Server
 from dbhone.sandbox import Sandbox
 from dbhone.verification.checks.base import GeneratedQueries, TestList
 from dbhone.verification.harness import TestHarness, running
-from dbhone.verification.outcome import ListResult, Status, TestResult, compare
+from dbhone.verification.outcome import (
+    SERVER,
+    ListResult,
+    Status,
+    TestResult,
+    compare,
+)
 from dbhone.verification.outcome_store import OutcomeStore
 
 _FORMAT = 2
 _SEED = 20261124
 _COUNT = 1000
 _TIMEOUT = 300.0
-_SERVER = "(server)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +77,8 @@ class QueryRun:
     def of_candidate(self, candidate: Build, queries: Queries) -> ListResult:
         """Return a candidate's answers to a base's queries."""
         outcomes = OutcomeStore(self.harness.session.home, candidate.digest)
-        name = f"{self.check.name}-answered-{digest_of([_FORMAT, queries.texts])[:12]}"
+        answers = [[test.name, test.status, test.answer] for test in queries.base.tests]
+        name = f"{self.check.name}-answered-{digest_of([_FORMAT, queries.texts, answers])[:12]}"
         known = None if self.again else outcomes.find(name)
         if known is None:
             known = self.harness.exclusively(lambda: self._answers_twice(candidate, queries))
@@ -84,7 +90,7 @@ class QueryRun:
         first = self._answers(candidate, queries.texts)
         if not compare(queries.base, first).failures:
             return first
-        return _stable(first, self._answers(candidate, queries.texts))
+        return judged_again(queries.base, first, self._answers(candidate, queries.texts))
 
     def _make(self, base: Build) -> Queries:
         self.harness.notify("generating queries")
@@ -133,7 +139,7 @@ class QueryRun:
                 raise
             crash = error.text_with_log
         status = Status.FAILED if crash else Status.PASSED
-        results.append(TestResult(name=_SERVER, status=status, difference=crash))
+        results.append(TestResult(name=SERVER, status=status, difference=crash))
         return ListResult(
             check=self.check.name,
             list=self.list.name,
@@ -169,6 +175,26 @@ class QueryRun:
                 )
 
 
+def judged_again(base: ListResult, first: ListResult, second: ListResult) -> ListResult:
+    """Return a candidate's second answers, judged by the base's.
+
+    What was wrong first and is right now is undecided. What was wrong first and tells nothing now,
+    since it took too long, is wrong.
+    """
+    wrong = {failure.test for failure in compare(base, first).failures}
+    still = {failure.test for failure in compare(base, second).failures}
+    before = {test.name: test for test in first.tests}
+
+    def judged(test: TestResult) -> TestResult:
+        if test.name not in wrong or test.name in still:
+            return test
+        if test.status is Status.UNDECIDED:
+            return before.get(test.name) or test.model_copy(update={"status": Status.FAILED})
+        return test.as_undecided()
+
+    return second.model_copy(update={"tests": tuple(map(judged, second.tests))})
+
+
 def _stable(first: ListResult, second: ListResult) -> ListResult:
     """Return the answers of which a base gave the same twice; the others are undecided."""
     again = {test.name: test for test in second.tests}
@@ -178,4 +204,4 @@ def _stable(first: ListResult, second: ListResult) -> ListResult:
 
 
 def _agreed(test: TestResult, other: TestResult | None) -> TestResult:
-    return test if test == other else test.model_copy(update={"status": Status.UNDECIDED})
+    return test if test == other else test.as_undecided()

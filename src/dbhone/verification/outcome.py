@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict
 from dbhone.safe_text import flat
 from dbhone.units import count_of
 
+SERVER = "(server)"
+"""The test that a server passes by neither crashing nor refusing to stop."""
 _SHOWN = 3
 _EXCERPT = 240
 """The most characters of a difference that a page shows."""
@@ -68,6 +70,10 @@ class TestResult(_Record):
     status: Status
     difference: str = ""
     answer: str = ""
+
+    def as_undecided(self) -> TestResult:
+        """Return it as a result that tells nothing."""
+        return self.model_copy(update={"status": Status.UNDECIDED})
 
 
 class ListResult(_Record):
@@ -185,21 +191,25 @@ def compare(base: ListResult, candidate: ListResult) -> ListComparison:
 
 
 def merge_retry(first: ListResult, second: ListResult) -> ListResult:
-    """Return the results of a list that was run twice: what failed only once is undecided."""
-    passed = {test.name for test in second.tests if test.status is Status.PASSED}
-    tests = tuple(
-        test.model_copy(update={"status": Status.UNDECIDED})
-        if test.status is not Status.PASSED and test.name in passed
-        else test
-        for test in first.tests
-    )
-    known = {test.name for test in tests}
-    missed = tuple(
-        test.model_copy(update={"status": Status.UNDECIDED})
+    """Return the results of a list that was run twice.
+
+    What failed first and then passed is undecided. What failed only the second time counts as it
+    did the first time; but a server that crashed then has failed.
+    """
+    then_passed = _passed(second) - _passed(first)
+    missed = then_passed - {test.name for test in first.tests}
+    broke = {
+        test.name: test
         for test in second.tests
-        if test.name not in known and test.name in passed
-    )
-    return first.model_copy(update={"tests": (*tests, *missed)})
+        if test.name == SERVER and test.status is Status.FAILED
+    }
+    tests = (*first.tests, *(test for test in second.tests if test.name in missed))
+    merged = (test.as_undecided() if test.name in then_passed else test for test in tests)
+    return first.model_copy(update={"tests": tuple(broke.get(test.name, test) for test in merged)})
+
+
+def _passed(result: ListResult) -> set[str]:
+    return {test.name for test in result.tests if test.status is Status.PASSED}
 
 
 def _failures(

@@ -21,13 +21,11 @@ from dbhone.tenant import tenancy
 from dbhone.untrusted_files import read_untrusted, remove_tree
 from dbhone.verification.checks.base import RegressionTests, TestCommand, TestJob, TestList
 from dbhone.verification.harness import TestHarness, running
-from dbhone.verification.outcome import ListResult, Status, TestResult, merge_retry
+from dbhone.verification.outcome import SERVER, ListResult, Status, TestResult, merge_retry
 from dbhone.verification.outcome_store import OutcomeStore
 
 _FORMAT = 1
 """Counts up when results of an older hone do not count any more."""
-_SERVER = "(server)"
-"""The test that the server passes by neither crashing nor refusing to stop."""
 _PATIENCE = 10.0
 """How many times the usual seconds a list may take."""
 _LEAST_PATIENCE = 900.0
@@ -195,7 +193,7 @@ class _Places:
 
 def _server_result(crash: str | None) -> TestResult:
     status = Status.PASSED if crash is None else Status.FAILED
-    return TestResult(name=_SERVER, status=status, difference=crash or "")
+    return TestResult(name=SERVER, status=status, difference=crash or "")
 
 
 def _read(path: Path) -> str:
