@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
-from dbhone.errors import ExperimentError
+from dbhone.errors import ExperimentError, SourceError
 from dbhone.experiment.load import parse
 from dbhone.experiment.plan import Verify
 from dbhone.experiment.target import ResultDigest
-from dbhone.experiment.verifying import answers_compared
+from dbhone.experiment.verifying import AskedWorkload, answers_compared, verify_build
+from dbhone.home import Home
 from dbhone.verification.outcome import Grade
-from dbhone.verification.verify import expected_seconds, lists_of
+from dbhone.verification.verify import Verification, expected_seconds, lists_of
 from tests.experiment.test_load import GOOD
 from tests.experiment.test_planning import planned
+from tests.package.builds import server_build
 
 SMOKE = f'{GOOD}\n[verification]\ngrade = "smoke"\n'
 
@@ -78,3 +84,14 @@ def test_answers_to_a_users_workload_are_kept_without_the_folder_that_it_is_in()
     (failure,) = found.failures
     assert (failure.list, failure.test) == ("shop.workload", "more")
     assert "ann" not in found.model_dump_json()
+
+
+def test_a_workload_that_cannot_be_asked_for_want_of_a_source_tree_is_not_left_out(
+    tmp_path: Path,
+) -> None:
+    build = server_build(tmp_path, "f" * 64)
+    verification = Verification(candidate=build, base=build, grade=Grade.ANSWERS)
+    service = cast("Any", SimpleNamespace(session=SimpleNamespace(home=Home(tmp_path / "home"))))
+    with pytest.raises(SourceError, match="is no longer kept") as error:
+        verify_build(verification, service, (AskedWorkload.usual("mysql"),))
+    assert "hone build" in (error.value.hint or "")

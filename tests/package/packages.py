@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import tarfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from dbhone.package.proof import (
     write_proof,
 )
 from dbhone.source.elf import machine_here
+from dbhone.verification.outcome import Evidence, Grade, ListComparison, Outcome
 
 STEPS = tuple(
     Step(set=name, key="", title=name, group=Group.POINT, in_sample=False, threads=1)
@@ -54,7 +56,25 @@ BUILD: dict[str, Any] = {
     },
     "runDetails": {"metadata": {"invocationId": "0123"}},
 }
-LISTS = [{"check": "testrunner", "list": "veryquick", "proving": 99, "tests": 100}]
+OUTCOME = Outcome(
+    grade=Grade.SMOKE,
+    build="0123",
+    base="4567",
+    lists=(
+        ListComparison(
+            check="testrunner",
+            list="veryquick",
+            evidence=Evidence.FLAGS,
+            tests=100,
+            proving=99,
+            base_failures=("select1.test",),
+            undecided=(),
+            failures=(),
+            seconds=12.0,
+        ),
+    ),
+    finished_at=datetime(2026, 11, 24, tzinfo=UTC),
+)
 
 
 def samples(speedup: float = 1.2) -> SampleArray:
@@ -95,7 +115,7 @@ def package(
     *,
     array: SampleArray | None = None,
     said: dict[str, Any] | None = None,
-    passed: bool = True,
+    outcome: Outcome = OUTCOME,
     image: Image | None = None,
     differing: list[str] | None = None,
     glibc: str | None = None,
@@ -111,7 +131,7 @@ def package(
         entries.append(key_entry(key))
     statements = [
         statement(PROVENANCE, build, entries),
-        statement(VERIFICATION, {"passed": passed, "grade": "smoke", "lists": LISTS}, entries),
+        statement(VERIFICATION, {**outcome.model_dump(mode="json"), "passed": True}, entries),
         statement(MEASUREMENT, said or measurement(array), entries),
     ]
     if differing is not None:

@@ -14,9 +14,11 @@ from dbhone.package.checking import check_package
 from dbhone.package.content import public_reference
 from dbhone.package.packing import SAMPLES
 from dbhone.package.proof import KEY, SIGNED, read_public_key, read_signing_key
-from tests.package.packages import image, measurement, package, samples, write_keys
+from dbhone.verification.outcome import Failure, ListComparison
+from tests.package.packages import OUTCOME, image, measurement, package, samples, write_keys
 
 UNSIGNED_FILE = package()
+FAILURE = Failure(check="testrunner", list="veryquick", test="select2.test", difference="41")
 
 
 def replaced(file: bytes, name: str, data: bytes | None) -> bytes:
@@ -156,9 +158,20 @@ def test_incomplete_statements_are_told() -> None:
         check_package(package(said=said))
 
 
-def test_a_build_that_passed_no_grade_is_no_package() -> None:
-    with pytest.raises(PackageError, match="passed no grade"):
-        check_package(package(passed=False))
+@pytest.mark.parametrize(
+    ("lists", "reason"),
+    [
+        ((), "nothing was asked of it"),
+        ((OUTCOME.lists[0].model_copy(update={"proving": 0}),), "proves nothing"),
+        ((OUTCOME.lists[0].model_copy(update={"failures": (FAILURE,)}),), "it fails 1 test"),
+    ],
+)
+def test_a_build_that_passed_no_grade_is_no_package_though_it_says_that_it_passed(
+    lists: tuple[ListComparison, ...], reason: str
+) -> None:
+    outcome = OUTCOME.model_copy(update={"lists": lists})
+    with pytest.raises(PackageError, match=f"has passed no grade: .*{reason}"):
+        check_package(package(outcome=outcome))
 
 
 @pytest.mark.parametrize("file", [b"", b"x" * 100, b"\x28\xb5\x2f\xfd" + b"\0" * 60])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +19,7 @@ from dbhone.source.elf import read_glibc
 from dbhone.verification.outcome import Evidence, Failure, Grade, ListComparison, Outcome
 from dbhone.verification.outcome_store import OutcomeStore
 from tests.package.builds import put_tree, server_build
+from tests.package.packages import OUTCOME
 from tests.report.sample_run import a_run, samples
 
 PACKAGINGS: tuple[Literal["deb"] | None, ...] = ("deb", None)
@@ -28,15 +28,8 @@ OTHERS = "What was measured is another build of this source and variant"
 
 def packed(build: Build, home: Home, measurement: EnclosedMeasurement | None = None) -> Package:
     """Return the package of a build that passed a grade."""
-    outcome = Outcome(
-        grade=Grade.ANSWERS,
-        build=build.digest,
-        base="base",
-        lists=(),
-        finished_at=datetime(2026, 11, 24, tzinfo=UTC),
-    )
     home.verifications.mkdir(parents=True)
-    OutcomeStore(home, build.digest).keep_outcome(outcome)
+    OutcomeStore(home, build.digest).keep_outcome(OUTCOME)
     return make_package(build, home, measurement, None)
 
 

@@ -105,6 +105,13 @@ def test_a_list_of_which_the_base_passes_nothing_is_no_proof() -> None:
     assert found.reason() == "the base passes no test of check list, so that it proves nothing"
 
 
+def test_a_build_of_which_nothing_was_asked_has_not_passed() -> None:
+    asked = results({"a": Status.PASSED})
+    found = outcome(asked, asked).model_copy(update={"lists": ()})
+    assert not found.passed
+    assert found.reason() == "nothing was asked of it"
+
+
 def test_what_failed_first_and_then_passed_is_undecided_and_told() -> None:
     first = results({"a": Status.FAILED, "b": Status.FAILED, "c": Status.PASSED})
     merged = merge_retry(

@@ -20,7 +20,7 @@ from dbhone.experiment.planning import plan_builds
 from dbhone.experiment.target import BuildResult, ResultDigest, Target
 from dbhone.experiment.targets import target_class
 from dbhone.measurement.record import Design, Role, Step, Warning
-from dbhone.source.tree import kept_tree
+from dbhone.source.tree import SourceTree, kept_tree
 from dbhone.verification.harness import TestHarness
 from dbhone.verification.outcome import Evidence, Failure, ListComparison, Outcome
 from dbhone.verification.verify import Verification
@@ -118,13 +118,7 @@ def _inputs_like(build: Build, changes: Mapping[str, object], service: BuildServ
     """Return the inputs of a build with changes, of the very tree that it was made of."""
     manifest = build.manifest
     if not manifest.inputs.fixes:
-        tree = kept_tree(manifest.source_digest, service.session.home)
-        if tree is None:
-            raise SourceError(
-                f"the source tree of this build, {manifest.source}, is no longer kept",
-                hint="'hone build' with the same source and variant brings it again",
-            )
-        service.use_tree(manifest.source, tree)
+        service.use_tree(manifest.source, _tree_of(build, service))
     return manifest.inputs.model_copy(update={**changes, "source": manifest.source})
 
 
@@ -140,24 +134,33 @@ def test_harness(service: BuildService) -> TestHarness:
 def verify_build(
     verification: Verification, service: BuildService, workloads: Sequence[AskedWorkload]
 ) -> Outcome:
-    """Return what verifying a build found, the answers to these workloads included."""
-    home = service.session.home
-    trees = {
-        name: kept_tree(build.manifest.source_digest, home)
-        for name, build in ((_BASE, verification.base), (_CANDIDATE, verification.candidate))
-    }
-    results = {
-        name: BuildResult(build=build, tree=tree, reused=True)
-        for (name, tree), build in zip(
-            trees.items(), (verification.base, verification.candidate), strict=True
+    """Return what verifying a build found, the answers to these workloads included.
+
+    Raises SourceError if a source tree is no longer kept that a workload needs.
+    """
+    builds = {_BASE: verification.base, _CANDIDATE: verification.candidate}
+    answers: tuple[ListComparison, ...] = ()
+    if workloads:
+        results = {
+            name: BuildResult(build=build, tree=_tree_of(build, service), reused=True)
+            for name, build in builds.items()
+        }
+        answers = tuple(
+            service.exclusively(partial(_answers, results, workload, service))
+            for workload in workloads
         )
-        if tree is not None
-    }
-    asked = workloads if len(results) == len(trees) else ()
-    answers = tuple(
-        service.exclusively(partial(_answers, results, workload, service)) for workload in asked
-    )
     return verification.outcome(test_harness(service), answers)
+
+
+def _tree_of(build: Build, service: BuildService) -> SourceTree:
+    """Return the source tree of a build. Raises SourceError if it is no longer kept."""
+    tree = kept_tree(build.manifest.source_digest, service.session.home)
+    if tree is None:
+        raise SourceError(
+            f"the source tree of this build, {build.manifest.source}, is no longer kept",
+            hint="'hone build' with the same source and variant brings it again",
+        )
+    return tree
 
 
 def _answers(

@@ -1,4 +1,7 @@
-"""Checks a package on any machine: files, signature, and the verdict, which is recomputed."""
+"""Checks a package on any machine: files, signature, grade and verdict.
+
+The verdict is recomputed from the samples, and whether the grade was passed from the lists of tests.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from dbhone.errors import PackageError
 from dbhone.package.archive import Entry, unpack
 from dbhone.package.image import Image, read_layout
 from dbhone.package.measurement import Measured, findings, of_csv
-from dbhone.package.packing import SAMPLES
+from dbhone.package.packing import SAMPLES, outcome_of
 from dbhone.package.proof import (
     MEASUREMENT,
     PROVENANCE,
@@ -108,8 +111,6 @@ def check_package(file: bytes, trusted: SSlibKey | None = None) -> Checked:
         if kind not in statements.predicates:
             raise PackageError(f"the package has no statement of the type {kind}")
     _check_image(image, statements)
-    if statements.predicates[VERIFICATION].get("passed") is not True:
-        raise PackageError("the package's build has passed no grade")
     measurement = statements.predicates.get(MEASUREMENT)
     found = None if measurement is None else _found_again(measurement, entries)
     try:
@@ -124,7 +125,9 @@ def _described(
     definition = statements.predicates[PROVENANCE]["buildDefinition"]
     asked, made = definition["externalParameters"], definition["internalParameters"]
     made_as = statements.predicates[PROVENANCE]["runDetails"]["metadata"]["invocationId"]
-    verification = statements.predicates[VERIFICATION]
+    outcome = outcome_of(statements.predicates[VERIFICATION])
+    if not outcome.passed:
+        raise PackageError(f"the package's build has passed no grade: {outcome.reason()}")
     measurement = statements.predicates.get(MEASUREMENT)
     experiment = dict((measurement or {}).get("experiment", {}))
     reproduction = statements.predicates.get(REPRODUCTION)
@@ -139,11 +142,8 @@ def _described(
         machine=str(made["machine"]),
         glibc=_glibc(made.get("glibc")) if made.get("image") is None else None,
         lacks=tuple(map(str, made.get("lacks", ()))),
-        grade=str(verification["grade"]),
-        lists=tuple(
-            (f"{tests['check']} {tests['list']}", int(tests["proving"]), int(tests["tests"]))
-            for tests in verification["lists"]
-        ),
+        grade=outcome.grade.value,
+        lists=tuple((tests.name, tests.proving, tests.tests) for tests in outcome.lists),
         subject=None if measurement is None else str(measurement["subject"]),
         found=found,
         packaging=asked.get("packaging"),

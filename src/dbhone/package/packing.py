@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -274,6 +274,12 @@ def _verification(outcome: Outcome) -> dict[str, Any]:
         for failure in tests["failures"]:
             failure["difference"] = without_paths(failure["difference"])
     return {**values, "passed": outcome.passed}
+
+
+def outcome_of(verification: Mapping[str, Any]) -> Outcome:
+    """Return what a statement says that verifying found. Raises ValueError if it says no such."""
+    stated = {name: value for name, value in verification.items() if name != "passed"}
+    return Outcome.model_validate(stated)
 
 
 def _differing(first: Content, second: Content) -> tuple[str, ...]:

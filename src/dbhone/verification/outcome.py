@@ -145,7 +145,7 @@ class Outcome(_Record):
     @property
     def passed(self) -> bool:
         """Whether the build passes whatever the base passes, and something was proved at all."""
-        return not self.failures and all(each.proving for each in self.lists)
+        return bool(self.lists) and not self.failures and all(each.proving for each in self.lists)
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -156,6 +156,8 @@ class Outcome(_Record):
         """Return why the build does not pass, None if it passes."""
         if self.passed:
             return None
+        if not self.lists:
+            return "nothing was asked of it"
         if not self.failures:
             empty = next(each.name for each in self.lists if not each.proving)
             return f"the base passes no test of {empty}, so that it proves nothing"
