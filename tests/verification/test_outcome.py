@@ -105,6 +105,13 @@ def test_a_list_of_which_the_base_passes_nothing_is_no_proof() -> None:
     assert found.reason() == "the base passes no test of check list, so that it proves nothing"
 
 
+def test_a_build_whose_every_result_is_undecided_has_not_passed() -> None:
+    found = outcome(results({"a": Status.PASSED}), results({"a": Status.UNDECIDED}))
+    assert (found.failures, found.lists[0].proving) == ((), 0)
+    assert not found.passed
+    assert found.reason() == "all tests of check list that the base passes are undecided"
+
+
 def test_a_build_of_which_nothing_was_asked_has_not_passed() -> None:
     asked = results({"a": Status.PASSED})
     found = outcome(asked, asked).model_copy(update={"lists": ()})
@@ -123,7 +130,7 @@ def test_what_failed_first_and_then_passed_is_undecided_and_told() -> None:
         Status.PASSED,
     ]
     compared = compare(results(dict.fromkeys("abc", Status.PASSED)), merged)
-    assert compared.undecided == ("a",)
+    assert (compared.undecided, compared.proving) == (("a",), 2)
     assert [failure.test for failure in compared.failures] == ["b"]
 
 
@@ -156,7 +163,9 @@ def test_only_what_the_base_passes_can_fail(
     failed = {failure.test for failure in compared.failures}
     fine = (Status.PASSED, Status.UNDECIDED)
     assert failed == {name for name in passed if candidate.get(name) not in fine}
-    assert compared.proving == len(passed)
+    doubtful = {name for name in passed if candidate.get(name) is Status.UNDECIDED}
+    assert set(compared.undecided) == doubtful
+    assert compared.proving == len(passed - doubtful)
 
 
 @given(STATUSES)

@@ -50,7 +50,7 @@ class Status(StrEnum):
     SKIPPED = "skipped"
     """It does not apply here."""
     UNDECIDED = "undecided"
-    """What it shows changes by itself, or took too long."""
+    """It shows nothing certain: it changes by itself, or took too long."""
 
 
 class _Record(BaseModel):
@@ -112,9 +112,8 @@ class Failure(_Record):
 class ListComparison(_Record):
     """One list of ``tests`` tests on both builds, in numbers.
 
-    ``proving`` counts the tests that the base passes; ``base_failures`` names those that it fails,
-    which prove nothing. ``undecided`` names those whose result changed when the candidate ran them
-    again.
+    Of the tests that the base passes, ``undecided`` names those whose result is undecided for the
+    candidate, and ``proving`` counts the others. ``base_failures`` names those that the base fails.
     """
 
     check: str
@@ -159,8 +158,10 @@ class Outcome(_Record):
         if not self.lists:
             return "nothing was asked of it"
         if not self.failures:
-            empty = next(each.name for each in self.lists if not each.proving)
-            return f"the base passes no test of {empty}, so that it proves nothing"
+            empty = next(each for each in self.lists if not each.proving)
+            if empty.undecided:
+                return f"all tests of {empty.name} that the base passes are undecided"
+            return f"the base passes no test of {empty.name}, so that it proves nothing"
         names = [failure.test for failure in self.failures]
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         lists = " and ".join(dict.fromkeys(each.name for each in self.lists if each.failures))
@@ -173,20 +174,21 @@ class Outcome(_Record):
 def compare(base: ListResult, candidate: ListResult) -> ListComparison:
     """Return how a candidate's results of a list compare with the base's.
 
-    Only a test that the base passes proves something. A candidate fails such a test, too, if it
-    gave no result, as a test program that crashed gives none.
+    Only a test that the base passes proves something, and none that is undecided. A candidate
+    fails such a test, too, if it gave no result, as a test program that crashed gives none.
     """
     found = {test.name: test for test in candidate.tests}
-    undecided = (test.name for test in candidate.tests if test.status is Status.UNDECIDED)
     passed = [test for test in base.tests if test.status is Status.PASSED]
+    doubtful = {test.name for test in candidate.tests if test.status is Status.UNDECIDED}
+    undecided = tuple(test.name for test in passed if test.name in doubtful)
     return ListComparison(
         check=base.check,
         list=base.list,
         evidence=base.evidence,
         tests=len(base.tests),
-        proving=len(passed),
+        proving=len(passed) - len(undecided),
         base_failures=tuple(test.name for test in base.tests if test.status is Status.FAILED),
-        undecided=tuple(undecided),
+        undecided=undecided,
         failures=tuple(_failures(candidate, passed, found)),
         seconds=candidate.seconds,
     )
