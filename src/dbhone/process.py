@@ -147,6 +147,11 @@ class Finished:
         """Whether it ended by itself with exit code 0."""
         return self.status == 0 and not self.timed_out and not self.overflowed
 
+    @property
+    def cut_off(self) -> bool:
+        """Whether it was stopped or killed, so that it may not have come to its end."""
+        return self.timed_out or self.overflowed or self.status < 0
+
     def text(self) -> str:
         """Return the captured output as text, undecodable bytes replaced."""
         return self.output.decode("utf-8", "replace")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from dbhone import process
+from dbhone.errors import DriverError
 from dbhone.instance.client import Client, RejectedQueryError
 from dbhone.instance.server import Server
 from dbhone.verification.checks.sqlsmith import PLUGIN
@@ -88,3 +93,22 @@ def test_a_wrong_answer_is_forgiven_only_if_the_second_one_is_right(
     assert [failure.test for failure in compared.failures] == failed
     assert compared.undecided == undecided
     assert next(runs, None) is None
+
+
+def test_queries_of_a_generator_that_did_not_end_well_are_no_list(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broke_off = process.Finished(
+        status=-signal.SIGSEGV,
+        seconds=1.0,
+        usage=cast("Any", None),
+        output=b"select 1;\nlost connection\n",
+        timed_out=False,
+        overflowed=False,
+    )
+    monkeypatch.setattr(process, "run", lambda _: broke_off)
+    endpoint = SimpleNamespace(socket=Path("/run/s"), port=1, user="u", database="d")
+    server = cast("Any", SimpleNamespace(endpoint=endpoint, place=SimpleNamespace(tenant=None)))
+    run = QueryRun(check=PLUGIN, list=PLUGIN.lists[0], harness=cast("Any", None))
+    with pytest.raises(DriverError, match="sqlsmith was ended by SIGSEGV: lost connection"):
+        run._generate(server)

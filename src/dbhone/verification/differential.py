@@ -90,7 +90,7 @@ class QueryRun:
         first = self._answers(candidate, queries.texts)
         if not compare(queries.base, first).failures:
             return first
-        return judged_again(queries.base, first, self._answers(candidate, queries.texts))
+        return _judged_again(queries.base, first, self._answers(candidate, queries.texts))
 
     def _make(self, base: Build) -> Queries:
         self.harness.notify("generating queries")
@@ -113,9 +113,10 @@ class QueryRun:
             )
         )
         texts = self.check.queries(finished.text())
-        if not texts:
+        if not finished.ok or not texts:
+            ending = "made no queries" if finished.ok else finished.ending()
             said = finished.text().strip().splitlines()[-1:]
-            raise DriverError(f"{self.check.name} made no queries: {' '.join(said)[:200]}")
+            raise DriverError(f"{self.check.name} {ending}: {' '.join(said)[:200]}")
         return texts
 
     def _prepare(self, server: Server) -> Client:
@@ -175,7 +176,7 @@ class QueryRun:
                 )
 
 
-def judged_again(base: ListResult, first: ListResult, second: ListResult) -> ListResult:
+def _judged_again(base: ListResult, first: ListResult, second: ListResult) -> ListResult:
     """Return a candidate's second answers, judged by the base's.
 
     What was wrong first and is right now is undecided. What was wrong first and tells nothing now,

@@ -53,6 +53,8 @@ class TestHarness:
     ``notify`` gets a few words on what is being done.
     """
 
+    __test__ = False  # pytest takes it for tests otherwise
+
     session: Session
     notify: Callable[[str], None]
     exclusively: Exclusively

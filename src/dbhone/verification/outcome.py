@@ -17,6 +17,10 @@ from dbhone.units import count_of
 
 SERVER = "(server)"
 """The test that a server passes by neither crashing nor refusing to stop."""
+RUNNER = "(runner)"
+"""The test that a list fails whose runner was cut off; there is none for a runner that was not."""
+_BREAKING = frozenset({SERVER, RUNNER})
+"""What is never forgiven the second time."""
 _SHOWN = 3
 _EXCERPT = 240
 """The most characters of a difference that a page shows."""
@@ -90,6 +94,16 @@ class ListResult(_Record):
     def count(self, status: Status) -> int:
         """Return how many tests ended so."""
         return sum(test.status is status for test in self.tests)
+
+    @property
+    def cut_off(self) -> str | None:
+        """How the list's runner was cut off before its end, None if it was not."""
+        ends = (
+            test.difference
+            for test in self.tests
+            if test.name == RUNNER and test.status is Status.FAILED
+        )
+        return next(ends, None)
 
 
 class Failure(_Record):
@@ -175,17 +189,20 @@ def compare(base: ListResult, candidate: ListResult) -> ListComparison:
     """Return how a candidate's results of a list compare with the base's.
 
     Only a test that the base passes proves something, and none that is undecided. A candidate
-    fails such a test, too, if it gave no result, as a test program that crashed gives none.
+    fails such a test, too, if it gave no result, as a test program that crashed gives none. The
+    base's runner was not cut off, so a candidate's must not be either.
     """
     found = {test.name: test for test in candidate.tests}
-    passed = [test for test in base.tests if test.status is Status.PASSED]
+    ended = (TestResult(name=RUNNER, status=Status.PASSED),) if RUNNER in found else ()
+    tests = (*base.tests, *ended)
+    passed = [test for test in tests if test.status is Status.PASSED]
     doubtful = {test.name for test in candidate.tests if test.status is Status.UNDECIDED}
     undecided = tuple(test.name for test in passed if test.name in doubtful)
     return ListComparison(
         check=base.check,
         list=base.list,
         evidence=base.evidence,
-        tests=len(base.tests),
+        tests=len(tests),
         proving=len(passed) - len(undecided),
         base_failures=tuple(test.name for test in base.tests if test.status is Status.FAILED),
         undecided=undecided,
@@ -198,22 +215,33 @@ def merge_retry(first: ListResult, second: ListResult) -> ListResult:
     """Return the results of a list that was run twice.
 
     What failed first and then passed is undecided. What failed only the second time counts as it
-    did the first time; but a server that crashed then has failed.
+    did the first time; but a server that crashed then has failed, and so has a runner that was cut
+    off. What a runner that was cut off did not come to counts as it did the second time.
     """
+    cut_off = first.cut_off is not None
     then_passed = _passed(second) - _passed(first)
-    missed = then_passed - {test.name for test in first.tests}
+    ran = {test.name for test in first.tests}
+    doubtful = then_passed & ran if cut_off else then_passed
     broke = {
         test.name: test
         for test in second.tests
-        if test.name == SERVER and test.status is Status.FAILED
+        if test.name in _BREAKING and test.status is Status.FAILED
     }
-    tests = (*first.tests, *(test for test in second.tests if test.name in missed))
-    merged = (test.as_undecided() if test.name in then_passed else test for test in tests)
+    added = (
+        test
+        for test in second.tests
+        if test.name not in ran and (cut_off or test.name in doubtful or test.name in broke)
+    )
+    merged = (
+        test.as_undecided() if test.name in doubtful else test for test in (*first.tests, *added)
+    )
     return first.model_copy(update={"tests": tuple(broke.get(test.name, test) for test in merged)})
 
 
 def _passed(result: ListResult) -> set[str]:
-    return {test.name for test in result.tests if test.status is Status.PASSED}
+    """Return the tests that were passed; the runner passes by not being cut off."""
+    passed = {test.name for test in result.tests if test.status is Status.PASSED}
+    return passed if result.cut_off is not None else passed | {RUNNER}
 
 
 def _failures(

@@ -21,10 +21,17 @@ from dbhone.tenant import tenancy
 from dbhone.untrusted_files import read_untrusted, remove_tree
 from dbhone.verification.checks.base import RegressionTests, TestCommand, TestJob, TestList
 from dbhone.verification.harness import TestHarness, running
-from dbhone.verification.outcome import SERVER, ListResult, Status, TestResult, merge_retry
+from dbhone.verification.outcome import (
+    RUNNER,
+    SERVER,
+    ListResult,
+    Status,
+    TestResult,
+    merge_retry,
+)
 from dbhone.verification.outcome_store import OutcomeStore
 
-_FORMAT = 1
+_FORMAT = 2
 """Counts up when results of an older hone do not count any more."""
 _PATIENCE = 10.0
 """How many times the usual seconds a list may take."""
@@ -45,27 +52,35 @@ class RegressionRun:
     names: tuple[str, ...] = ()
 
     def result(self, harness: TestHarness, *, again: bool = False) -> ListResult:
-        """Return the results, kept from before unless they are wanted ``again``."""
+        """Return the results, kept from before unless they are wanted ``again``.
+
+        Those of a list that was cut off are not taken from before: another try may come further.
+        """
         harness.check_needs(self.regression)
         tests = harness.tests_of(self.regression, self.build)
         name = self._name(tests)
         outcomes = OutcomeStore(harness.session.home, self.build.digest)
         known = None if again else outcomes.find(name)
-        if known is not None and known.tests:
+        if known is not None and known.tests and known.cut_off is None:
             return known
         result, printed = harness.exclusively(lambda: self._run(harness, tests))
         outcomes.keep(name, result, printed)
         return result
 
     def base_result(self, harness: TestHarness, *, again: bool = False) -> ListResult:
-        """Return the results. Raises DriverError, with the log, if the tests gave none at all."""
+        """Return the results of a base.
+
+        Raises DriverError, with the log, if the tests gave none at all or were cut off: then nobody
+        knows what the base passes.
+        """
         result = self.result(harness, again=again)
-        if not result.tests:
-            name = self._name(harness.tests_of(self.regression, self.build))
-            log = OutcomeStore(harness.session.home, self.build.digest).log(name)
-            message = f"{self.regression.title} gave no result for {self.list.name} with the base"
-            raise DriverError(message, log=log)
-        return result
+        if result.cut_off is None and result.tests:
+            return result
+        ending = result.cut_off or "there was no result"
+        what = f"{self.regression.title}, {self.list.name}, with the base: {ending}"
+        name = self._name(harness.tests_of(self.regression, self.build))
+        log = OutcomeStore(harness.session.home, self.build.digest).log(name)
+        raise DriverError(what, log=log, hint="the same command again runs the list once more")
 
     def repeat(self, harness: TestHarness, first: ListResult) -> ListResult:
         """Run the list once more; return, and keep, what is certain of both results."""
@@ -98,17 +113,19 @@ class RegressionRun:
         finally:
             remove_tree(folder)
         server = (_server_result(crash),) if needs_server and results else ()
+        ending = f"the runner {finished.ending()}"
+        cut_off = TestResult(name=RUNNER, status=Status.FAILED, difference=ending)
         result = ListResult(
             check=self.regression.name,
             list=self.list.name,
             build=self.build.digest,
             evidence=self.regression.evidence,
-            tests=(*results, *server),
+            tests=(*results, *server, *((cut_off,) if finished.cut_off else ())),
             seconds=time.monotonic() - began,
             finished_at=datetime.now(UTC),
         )
-        ending = "" if finished.ok else f"\n{self.regression.title} {finished.ending()}\n"
-        return result, finished.output + ending.encode() + (crash or "").encode()
+        told = "" if finished.ok else f"\n{ending}\n"
+        return result, finished.output + told.encode() + (crash or "").encode()
 
     def _finish(
         self, harness: TestHarness, tests: Path, folder: Path

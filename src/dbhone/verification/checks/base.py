@@ -106,6 +106,8 @@ class TestCommand:
     job's folder before, by their names, and before them ``copies``, to which it may write.
     """
 
+    __test__ = False  # pytest takes it for tests otherwise
+
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     readable: tuple[Path, ...] = ()
