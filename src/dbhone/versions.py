@@ -27,6 +27,11 @@ def age(name: str) -> tuple[tuple[int, int, str], ...]:
     )
 
 
+def names_version(text: str, version: str) -> bool:
+    """Return whether a text has exactly this version in it: 10.11.18 does not have 10.11.1."""
+    return re.search(rf"(?<![\d.]){re.escape(version)}(?!\.?\d)", text) is not None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionRange:
     """The versions from ``since`` on and before ``until``; an empty text is not a limit."""

@@ -32,6 +32,7 @@ from dbhone.requirements import missing
 from dbhone.sandbox import Sandbox, is_waived
 from dbhone.source.tree import SourceTree, acquire, kept_tree
 from dbhone.verification.checks.base import Check, RegressionTests, TestPrograms
+from dbhone.versions import names_version
 
 _USUAL_COMPILER = "gcc"
 _USUAL_VARIANT = "rel"
@@ -81,7 +82,7 @@ class TestHarness:
             what = f"{build.manifest.dbms} {build.manifest.version}"
             raise UsageError(f"nothing brings {regression.title} for {what}")
         tree = acquire(reference, self.session, notify=self.notify)
-        if build.manifest.version not in tree.resolved:
+        if not names_version(tree.resolved, build.manifest.version):
             raise UsageError(
                 f"the packages that bring {regression.title} are of another version than the build,"
                 f" {build.manifest.version}: {tree.resolved}"
