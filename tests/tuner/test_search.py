@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.dbms.base import load_dbms
-from dbhone.errors import BudgetSpentError
+from dbhone.errors import BudgetSpentError, UsageError
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
@@ -16,14 +16,16 @@ from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
 from dbhone.tuner.finished import Finished, has_ended
+from dbhone.tuner.inputs import Inputs
 from dbhone.tuner.request import Request
 from dbhone.tuner.results import all_tried, page_of, results, waterfall
 from dbhone.tuner.search import Decision, keep_rejection, next_stage, run_search
 from dbhone.tuner.space import Candidate
-from dbhone.tuner.stages import Stage, StageKind
+from dbhone.tuner.stages import Stage, StageKind, rung
 from dbhone.verification.outcome import Grade
 from tests.report.sample_run import SUBJECTS, Shape, a_run, samples, subject
 
+INPUTS = Inputs(source="1" * 64)
 NAMES = ("lto+pgo", "pgo", "lto", "o3")
 TRUE = {"lto+pgo": (1.3, 1.4), "pgo": (1.2, 1.3), "lto": (1.05, 1.05), "o3": (0.99, 0.99)}
 
@@ -202,8 +204,12 @@ def test_a_search_of_something_else_is_another_chain_of_runs() -> None:
         request(tolerated=0.1).name,
         request(design=DesignOptions(budget=3600, target=0.02, seed=2)).name,
         request(source="apt:sqlite3=1").name,
+        request(inputs=Inputs(source="1")).name,
+        request(inputs=Inputs(source="2")).name,
+        request(inputs=Inputs(source="1", files="1")).name,
+        request(inputs=Inputs(source="1", files="2")).name,
     }
-    assert len(others | {request().name}) == 4
+    assert len(others | {request().name}) == 8
 
 
 def test_a_run_whose_candidates_all_broke_has_ended_and_a_cut_off_one_has_not() -> None:
@@ -218,10 +224,11 @@ def test_a_run_whose_candidates_all_broke_has_ended_and_a_cut_off_one_has_not() 
 
 def test_a_run_that_was_cut_off_goes_on_before_another_is_made(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
-    executed: list[tuple[str, int, bool]] = []
+    asked, look = request(inputs=INPUTS), lambda: INPUTS
+    executed: list[tuple[str, int]] = []
 
-    def execute(experiment: Experiment, run: Run, refresh: bool) -> None:
-        executed.append((experiment.name, run.id, refresh))
+    def execute(experiment: Experiment, run: Run) -> None:
+        executed.append((experiment.name, run.id))
         if len(executed) == 1:
             raise KeyboardInterrupt
         store.update_run(run.id, state=RunState.DONE)
@@ -231,11 +238,11 @@ def test_a_run_that_was_cut_off_goes_on_before_another_is_made(tmp_path: Path) -
         open_session(home) as session,
         Store.open(home.database) as store,
     ):
-        run_search(request(), session, store, execute, refresh=True)
+        run_search(asked, session, store, execute, look)
     with open_session(home) as session, Store.open(home.database) as store:
-        decision = run_search(request(), session, store, execute, refresh=True)
-    name = f"{request().name}-choose-1"
-    assert executed == [(name, 1, True), (name, 1, False)]
+        decision = run_search(asked, session, store, execute, look)
+    name = f"{asked.name}-choose-1"
+    assert executed == [(name, 1), (name, 1)]
     assert decision.winner is None
 
 
@@ -245,19 +252,47 @@ def test_a_run_whose_builds_took_all_of_its_budget_is_given_time_to_measure_them
     home = Home(tmp_path / "home")
     budgets: list[float] = []
 
-    def execute(experiment: Experiment, run: Run, refresh: bool) -> None:
-        del refresh
+    def execute(experiment: Experiment, run: Run) -> None:
         budgets.append(experiment.design.budget_seconds)
         if experiment.design.budget_seconds < 5000:
             raise BudgetSpentError("the budget is too small", enough=5000.0, hint="")
         store.update_run(run.id, state=RunState.DONE)
 
     with open_session(home) as session, Store.open(home.database) as store:
-        run_search(request(), session, store, execute, refresh=True)
+        run_search(request(inputs=INPUTS), session, store, execute, lambda: INPUTS)
         assert store.run(1).design.budget_seconds == budgets[1]
     first, second = budgets
     assert first < 3600
     assert second > 5000
+
+
+@pytest.mark.parametrize(
+    ("now", "changed"),
+    [(Inputs(source="2" * 64), "source"), (Inputs(source="1" * 64, files="3"), "workload")],
+)
+def test_a_source_or_a_workload_that_has_changed_is_noticed_before_the_next_run(
+    now: Inputs, changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home(tmp_path / "home")
+    executed: list[int] = []
+
+    def execute(experiment: Experiment, run: Run) -> None:
+        del experiment
+        executed.append(run.id)
+        store.update_run(run.id, state=RunState.DONE)
+
+    def always_another(asked: Request, finished: list[Finished]) -> Stage:
+        return rung(asked, asked.candidates, len(finished), 600.0)
+
+    monkeypatch.setattr("dbhone.tuner.search.next_stage", always_another)
+    with open_session(home) as session, Store.open(home.database) as store:
+        with pytest.raises(UsageError, match=f"the {changed} is no longer what it was") as error:
+            run_search(request(inputs=INPUTS), session, store, execute, lambda: now)
+        assert executed == [1]
+        assert "the same command again begins another search" in (error.value.hint or "")
+        with pytest.raises(UsageError):
+            run_search(request(inputs=now), session, store, execute, lambda: INPUTS)
+        assert executed == [1, 2]
 
 
 def test_the_waterfall_goes_from_the_base_to_the_winner_by_what_was_measured() -> None:

@@ -17,6 +17,7 @@ from dbhone.experiment.templates import DesignOptions, WorkloadOptions, parse_si
 from dbhone.home import Home
 from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import KnownVersions
+from dbhone.tuner.inputs import Inputs
 from dbhone.tuner.space import Candidate, Space, find_space
 from dbhone.units import count_of
 from dbhone.verification.outcome import Grade
@@ -40,7 +41,8 @@ class Request:
     """What is searched for: the best build of a source for a workload, within a budget.
 
     ``train`` are the sets to train on. ``design.budget`` is given. ``tolerated`` is the loss that a
-    step may have, as a fraction. Builds are verified at the ``grade``.
+    step may have, as a fraction. Builds are verified at the ``grade``. ``inputs`` are known as soon
+    as the source is here.
     """
 
     dbms: Dbms
@@ -52,6 +54,7 @@ class Request:
     levers: tuple[str, ...]
     grade: Grade
     tolerated: float
+    inputs: Inputs | None = None
 
     @property
     def budget(self) -> float:
@@ -64,7 +67,7 @@ class Request:
         """What is the same for searches of the same: their runs are one chain."""
         same = (
             *(self.dbms.name, self.source, self.workload, self.train, self.design),
-            *(self.candidates, self.levers, self.grade, self.tolerated),
+            *(self.candidates, self.levers, self.grade, self.tolerated, self.inputs),
         )
         return f"{PREFIX}{hashlib.sha256(repr(same).encode()).hexdigest()[:10]}"
 

@@ -42,6 +42,7 @@ from dbhone.tuner.finished import (
     runs_up_to,
     tried,
 )
+from dbhone.tuner.inputs import Inputs
 from dbhone.tuner.request import Request
 from dbhone.tuner.space import BASE, Candidate
 from dbhone.tuner.stages import Stage, StageKind, confirmation, rung
@@ -58,8 +59,8 @@ _NEAR_CEILING = 0.97
 _PREPARING_AGAIN = 60.0
 """The seconds that a run needs until it measures if all is built and verified."""
 
-Execute = Callable[[Experiment, Run, bool], object]
-"""Executes a run of an experiment; the flag says whether to look for newer sources."""
+Execute = Callable[[Experiment, Run], object]
+"""Executes a run of an experiment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,45 +275,45 @@ def search_of(run: Run, store: Store) -> tuple[list[Finished], Decision] | None:
 
 
 def run_search(
-    request: Request, session: Session, store: Store, execute: Execute, *, refresh: bool
+    request: Request, session: Session, store: Store, execute: Execute, look: Callable[[], Inputs]
 ) -> Decision:
     """Make run after run until the search has ended; one that was cut off is continued first.
 
     ``execute`` executes a run to its end. A run whose builds took all of its budget is given the
-    time to measure them. Raises UsageError if the source is another meanwhile.
+    time to measure them. ``look`` says before each run but the first what the source and the files
+    are by then. Raises UsageError if they have changed since the search was named.
     """
 
-    def complete(experiment: Experiment, run: Run, refresh: bool) -> None:
+    def complete(experiment: Experiment, run: Run) -> None:
         try:
-            execute(dataclasses.replace(experiment, design=run.design), run, refresh)
+            execute(dataclasses.replace(experiment, design=run.design), run)
         except BudgetSpentError as spent:
             store.update_run(run.id, budget_seconds=spent.enough + _PREPARING_AGAIN)
             begun = store.run(run.id)
-            execute(dataclasses.replace(experiment, design=begun.design), begun, False)
+            execute(dataclasses.replace(experiment, design=begun.design), begun)
 
+    unfinished = [run for run in runs_named(request.name, store)[-1:] if not has_ended(run)]
+    for run in unfinished:
+        take_over(run, session, store)
+        complete(parse(run.experiment, name=run.experiment_name, home=session.home), run)
+    executed = bool(unfinished)
     while True:
-        runs = runs_named(request.name, store)
-        _check_source(runs)
-        if runs and not has_ended(runs[-1]):
-            take_over(runs[-1], session, store)
-            experiment = parse(
-                runs[-1].experiment, name=runs[-1].experiment_name, home=session.home
-            )
-            complete(experiment, runs[-1], False)
-            continue
-        stage = next_stage(request, finished_of(runs, store))
+        stage = next_stage(request, finished_of(runs_named(request.name, store), store))
         if isinstance(stage, Decision):
             return stage
+        if executed:
+            _check_unchanged(request.inputs, look())
         experiment = recorded(stage.experiment(), session.home)
-        run = begin(experiment, session, store)
-        complete(experiment, run, refresh and stage.kind is StageKind.CHOOSE)
+        complete(experiment, begin(experiment, session, store))
+        executed = True
 
 
-def _check_source(runs: Sequence[Run]) -> None:
-    """Raise UsageError if the source is no longer what it was when the search began."""
-    digests = {run.base.source_digest for run in runs if run.base is not None}
-    if len(digests) > 1:
-        raise UsageError(
-            "the source is no longer what it was when the search began",
-            hint="--seed 2 begins another search",
-        )
+def _check_unchanged(before: Inputs | None, now: Inputs) -> None:
+    """Raise UsageError if the source or the user's files are not what they were."""
+    if now == before:
+        return
+    changed = "source" if before is None or now.source != before.source else "workload"
+    raise UsageError(
+        f"the {changed} is no longer what it was when the search began",
+        hint="the same command again begins another search, of what is there now",
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -36,6 +37,7 @@ from dbhone.report.search import Search
 from dbhone.report.terminal import show_table
 from dbhone.source.known_versions import known_versions
 from dbhone.tuner.finished import finished_of, has_ended, runs_named
+from dbhone.tuner.inputs import Inputs, inputs_of
 from dbhone.tuner.request import Request, SearchOptions, check_room, make_request
 from dbhone.tuner.results import results
 from dbhone.tuner.search import Decision, keep_rejection, run_search
@@ -130,8 +132,8 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     close are measured longer. Then the best is measured afresh against the plain build, and
     verified: only that run gives the gain. Exit code 1 means that no build is proved faster.
 
-    Whatever ends it, the same command again continues from what is finished; another --seed
-    starts from the beginning.
+    Whatever ends it, the same command again continues from what is finished. Another --seed
+    starts from the beginning, and so does another source or workload by the same words.
     """
     chosen = _Options(**options)
     _offer_tools(context, chosen)
@@ -153,19 +155,21 @@ def command(context: Context, /, source: str, **options: Any) -> int:
         _print_plan(context, request, space, first)
         return 0
     with context.session() as session, open_store(context) as store:
+        look = partial(_look, context, first, session)
+        request = dataclasses.replace(request, inputs=look(refresh=chosen.refresh))
         if not runs_named(request.name, store):
             _check(context, request, session, force=chosen.force)
         for name, reason in space.left_out.items():
             context.err.print(labelled("note", f"{name} is left out: {reason}"), soft_wrap=True)
 
-        def execute(experiment: Experiment, run: Run, refresh: bool) -> None:
-            ended = _execute(context, experiment, run, session, store, refresh=refresh)
+        def execute(experiment: Experiment, run: Run) -> None:
+            ended = _execute(context, experiment, run, session, store)
             kept = keep_rejection(request, ended, store)
             _, written = save_reports(context, kept, store, session.home)
             for path in written[:1]:
                 context.err.print(labelled("report", str(path)), soft_wrap=True)
 
-        decision = run_search(request, session, store, execute, refresh=chosen.refresh)
+        decision = run_search(request, session, store, execute, look)
         finished = finished_of(runs_named(request.name, store), store)
         found = results(finished, decision, space.left_out)
         _tell(context, found)
@@ -199,19 +203,21 @@ def _check(context: Context, request: Request, session: Session, *, force: bool)
     check_room(request, session.home)
 
 
+def _look(context: Context, first: Stage, session: Session, *, refresh: bool = False) -> Inputs:
+    """Return what the source and the user's files are now, by a search's first run."""
+    experiment = first.experiment()
+    with shown(context.err, verbose=context.verbose) as listen:
+        service = BuildService(session, listen, refresh=refresh)
+        return inputs_of(experiment, service.tree(experiment.base.inputs.source))
+
+
 def _execute(
-    context: Context,
-    experiment: Experiment,
-    run: Run,
-    session: Session,
-    store: Store,
-    *,
-    refresh: bool,
+    context: Context, experiment: Experiment, run: Run, session: Session, store: Store
 ) -> Run:
     """Execute a run of the search to its end, and return it; it has ended too if all broke."""
     context.err.print(headed(f"run {run.id}", experiment.title), soft_wrap=True)
     try:
-        return perform(context, experiment, run, session=session, store=store, refresh=refresh)
+        return perform(context, experiment, run, session=session, store=store)
     except Interrupted as error:
         error.hint = "run the same command again to continue"
         raise

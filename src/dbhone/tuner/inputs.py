@@ -1,0 +1,40 @@
+"""What a search is about besides the words that a user says: what is in the source and the files.
+
+The same words may mean another source or workload tomorrow: that is another search.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbhone.experiment.model import Experiment
+from dbhone.files import digest_of
+from dbhone.source.tree import SourceTree
+from dbhone.workload import suite as suites
+from dbhone.workload.captured_suite import is_workload_file
+from dbhone.workload.suite_tasks import data_set
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """The digests of the source tree and of the user's own files, empty where there are none."""
+
+    source: str
+    files: str = ""
+
+
+def inputs_of(experiment: Experiment, tree: SourceTree) -> Inputs:
+    """Return what a search is about whose first run is this experiment.
+
+    A suite of the user's is known by its texts. A captured workload and its data may be large: they
+    are not read, but known by place, size and time of change, as data is that was loaded before.
+    """
+    files: list[object] = []
+    if experiment.files:
+        files = [dict(experiment.files)]
+    elif is_workload_file(experiment.suite):
+        status = Path(experiment.suite).stat()
+        data = data_set(suites.load(experiment.suite), experiment.scale)
+        files = [experiment.suite, status.st_size, status.st_mtime_ns, list(data.key)]
+    return Inputs(source=tree.digest, files=digest_of(files) if files else "")
