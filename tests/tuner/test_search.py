@@ -37,7 +37,7 @@ def request(**changes: object) -> Request:
         workload=WorkloadOptions(suite=None, size="quick"),
         train=("main",),
         design=DesignOptions(budget=3600, target=0.02, seed=1),
-        candidates=tuple(Candidate(variant=name, compiler="gcc") for name in NAMES),
+        candidates=tuple(Candidate.of(name, "gcc", "") for name in NAMES),
         levers=(),
         grade=Grade.SMOKE,
         tolerated=0.03,
@@ -188,6 +188,24 @@ def test_levers_are_tried_on_the_best_build_only() -> None:
     stage = next_stage(asked, [first])
     assert isinstance(stage, Stage)
     assert [each.name for each in stage.candidates] == ["lto+pgo", "lto+pgo+jemalloc"]
+
+
+def test_a_candidate_of_a_long_name_is_measured_with_levers_that_make_it_longer() -> None:
+    long = Candidate.of("o3+native+lto+pgo+bolt", "clang-22", "clang-22")
+    asked = request(
+        dbms=load_dbms("postgresql"),
+        source="apt:postgresql",
+        train=("point-query",),
+        candidates=(long,),
+        levers=("huge-pages", "jemalloc"),
+    )
+    first = ended(next_stage(asked, []), {long.name: (1.3, 1.4)})
+    stage = next_stage(asked, [first])
+    assert isinstance(stage, Stage)
+    names = [each.name for each in stage.candidates]
+    assert [each.name for each in stage.experiment().subjects[1:]] == names
+    assert [name.rpartition("+")[2] for name in names] == ["bolt", "huge-pages", "jemalloc"]
+    assert next_stage(asked, [first, ended(stage, dict.fromkeys(names, (1.3, 1.4)))])
 
 
 def test_without_time_for_another_rung_the_best_so_far_is_confirmed() -> None:

@@ -1,11 +1,14 @@
 """Which candidates there are on a machine."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from dbhone.compilation.bolt import find_usable_bolt
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import HoneError, UsageError
 from dbhone.requirements import Requirement
+from dbhone.tuner import space as space_module
 from dbhone.tuner.space import Candidate, find_space, goals_for_more, usual_compilers
 
 
@@ -71,10 +74,49 @@ def test_clang_and_bolt_are_offered_where_they_are_missing_and_not_unwanted(
 
 
 def test_a_candidate_is_called_by_what_sets_it_apart() -> None:
-    clang = Candidate(variant="lto+pgo", compiler="/opt/llvm/bin/clang-19", levers=("jemalloc",))
+    clang = Candidate.of("lto+pgo", "/opt/llvm/bin/clang-19", "clang-19").with_lever("jemalloc")
     assert clang.name == "clang-19+lto+pgo+jemalloc"
-    assert Candidate(variant="rel", compiler="clang").name == "clang"
+    assert Candidate.of("rel", "clang", "clang").name == "clang"
+    assert Candidate.of("lto", "gcc", "").name == "lto"
     assert clang.section()["like"] == "rel"
+
+
+def test_compilers_of_one_name_are_told_apart_by_their_versions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    majors = {"/opt/a/bin/clang": 18, "/opt/b/bin/clang": 19, "/opt/c/bin/clang": 19}
+
+    def compiler(name: str) -> SimpleNamespace:
+        return SimpleNamespace(major=majors.get(name, 18))
+
+    monkeypatch.setattr(space_module, "find_compiler", compiler)
+    monkeypatch.setattr(space_module, "_refusal", lambda *_: None)
+    named = ("gcc", *majors, "clang-18", "/opt/a/bin/clang")
+    found = find_space(load_dbms("sqlite"), variants=("lto",), compilers=named)
+    called = {each.name: each.compiler for each in found.candidates if each.variant == "lto"}
+    assert called == {
+        "lto": "gcc",
+        "clang-18+lto": "/opt/a/bin/clang",
+        "clang-19+lto": "/opt/b/bin/clang",
+        "clang-19-2+lto": "/opt/c/bin/clang",
+        "clang-18-2+lto": "clang-18",
+    }
+
+
+def test_names_that_are_too_long_are_shortened_and_stay_apart() -> None:
+    variants = tuple(f"o3+native+lto+pgo+bolt+nointerpose+{more}" for more in ("march", "v3"))
+    candidates = [Candidate.of(variant, "clang-22", "clang-22") for variant in variants]
+    candidates += [each.with_lever(word) for each in candidates for word in ("huge-pages", "x" * 40)]
+    names = [each.name for each in candidates]
+    assert len(set(names)) == len(names)
+    assert all(len(name) <= 40 and name.startswith("clang-22+o3") for name in names)
+    assert sum(name.endswith("+huge-pages") for name in names) == 2
+
+
+def test_candidates_of_one_name_are_refused_before_anything_is_built() -> None:
+    levers = ("cpus=0,2", "cpus=0-2")
+    with pytest.raises(UsageError, match="two candidates would be called"):
+        find_space(load_dbms("postgresql"), ("lto",), ("gcc",), levers)
 
 
 def test_levers_can_be_chosen_and_none_is_a_choice() -> None:

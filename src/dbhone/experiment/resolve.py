@@ -28,7 +28,9 @@ from dbhone.workload.drivers.base import load_driver
 from dbhone.workload.suite import Regime, Suite
 from dbhone.workload.task import Scale
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")
+MOST_LETTERS = 40
+"""The letters that a subject's name may have."""
+_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._+-]{{0,{MOST_LETTERS - 1}}}")
 
 _OF_CAPTURED_DATA = frozenset({"dump", "folder", "database"})
 
@@ -192,7 +194,7 @@ class Resolver:
             if not _NAME.fullmatch(name):
                 raise ExperimentError(
                     f"{self.name}: '{name}' cannot be a subject's name",
-                    hint="use up to 40 letters, digits, '.', '_', '+' and '-'",
+                    hint=f"use up to {MOST_LETTERS} letters, digits, '.', '_', '+' and '-'",
                 )
         if self.declared.base not in names:
             raise UnknownName("subject", self.declared.base, names, where=self.where.at("base"))

@@ -69,7 +69,7 @@ def tried(choosing: Sequence[Finished]) -> dict[str, Candidate]:
     """Return the candidates of choosing runs by name, in the order of promise."""
     sections = [tomllib.loads(ended.run.experiment)["subjects"] for ended in choosing]
     return {
-        name: candidate_of(section)
+        name: candidate_of(name, section)
         for subjects in sections
         for name, section in subjects.items()
         if name != BASE

@@ -225,7 +225,7 @@ def _is_at_ceiling(ended: Finished, best: Standing) -> bool:
 
 
 def _with_levers(best: Candidate, levers: tuple[str, ...]) -> list[Candidate]:
-    return [dataclasses.replace(best, levers=(word,)) for word in levers]
+    return [best.with_lever(word) for word in levers]
 
 
 def _least_for_confirming(request: Request, choosing: Sequence[Finished]) -> float:

@@ -7,9 +7,11 @@ no time for is left out from the end. What was measured here and elsewhere decid
 
 from __future__ import annotations
 
-import re
+import dataclasses
+import hashlib
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,8 @@ from dbhone.dbms.base import Dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import HoneError, UsageError
 from dbhone.experiment.goals import BOLT, CLANG, Goal, goals
+from dbhone.experiment.resolve import MOST_LETTERS
+from dbhone.experiment.templates import as_name
 from dbhone.instance.applied_levers import canonical
 
 BASE = "rel"
@@ -36,24 +40,35 @@ _VARIANTS = (
 _FOR_LIBRARIES = ("lto+pgo+nointerpose",)
 _LEVERS = ("jemalloc", "tcmalloc", "mimalloc", "huge-pages")
 NO_LEVERS = ("none",)
-_FOREIGN = re.compile(r"[^A-Za-z0-9._+-]+")
+_LEAST_HEAD = 12
+"""The letters that a shortened name begins with at least."""
+_DIGITS = 6
+"""Of the digest that stands for what was taken out of a name."""
 _NUMBERED = "{}-[0-9]*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """One point of the space. ``levers`` are canonical words."""
+    """One point of the space. ``levers`` are canonical words.
+
+    ``name`` is what it is called as a subject: ``clang-19+lto+pgo+jemalloc``.
+    """
 
     variant: str
     compiler: str
     levers: tuple[str, ...] = ()
+    name: str
 
-    @property
-    def name(self) -> str:
-        """What it is called as a subject: ``clang-19+lto+pgo+jemalloc``."""
-        compiler = () if self.compiler == BASE_COMPILER else (Path(self.compiler).name,)
-        own = () if self.variant == BASE and compiler else (self.variant,)
-        return _FOREIGN.sub("-", "+".join((*compiler, *own, *self.levers)))
+    @classmethod
+    def of(cls, variant: str, compiler: str, label: str) -> Candidate:
+        """Return the build of a variant by a compiler that names call ``label``."""
+        own = () if variant == BASE and label else (variant,)
+        name = _fitting("+".join((*((label,) if label else ()), *own)))
+        return cls(variant=variant, compiler=compiler, name=name)
+
+    def with_lever(self, word: str) -> Candidate:
+        """Return the same build with a lever."""
+        return dataclasses.replace(self, levers=(word,), name=_fitting(self.name, f"+{word}"))
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -70,9 +85,10 @@ class Candidate:
         return section | ({"levers": list(self.levers)} if self.levers else {})
 
 
-def candidate_of(section: Mapping[str, Any]) -> Candidate:
-    """Return the candidate that ``Candidate.section`` wrote."""
+def candidate_of(name: str, section: Mapping[str, Any]) -> Candidate:
+    """Return the candidate of that name that ``Candidate.section`` wrote."""
     return Candidate(
+        name=name,
         variant=section.get("variant", BASE),
         compiler=section.get("compiler", BASE_COMPILER),
         levers=tuple(section.get("levers", ())),
@@ -102,7 +118,7 @@ def find_space(
     Raises UsageError or ToolError if something that was asked for is impossible, or if nothing is
     possible.
     """
-    chosen = compilers or usual_compilers()
+    chosen = tuple(dict.fromkeys(compilers)) or usual_compilers()
     wanted = variants or (*_VARIANTS[:2], *_FOR_LIBRARIES, *_VARIANTS[2:])
     left_out: dict[str, str] = {}
     candidates: list[Candidate] = []
@@ -117,7 +133,52 @@ def find_space(
     if not candidates:
         reasons = "; ".join(left_out.values())
         raise UsageError(f"no build can be tried here: {reasons}", hint="'hone doctor' says more")
-    return Space(candidates=tuple(candidates), levers=_levers_of(dbms, levers), left_out=left_out)
+    found = _levers_of(dbms, levers)
+    _check_names(candidates, found)
+    return Space(candidates=tuple(candidates), levers=found, left_out=left_out)
+
+
+def _check_names(candidates: Sequence[Candidate], levers: Sequence[str]) -> None:
+    """Raise UsageError if two candidates would have the same name, with a lever or without."""
+    with_levers = (candidate.with_lever(word) for candidate in candidates for word in levers)
+    names = Counter(candidate.name for candidate in (*candidates, *with_levers))
+    same = next((name for name, count in names.items() if count > 1), None)
+    if same is not None:
+        raise UsageError(
+            f"two candidates would be called {same}",
+            hint="name fewer variants, compilers or levers",
+        )
+
+
+def _fitting(head: str, tail: str = "") -> str:
+    """Return a name of both parts; of one that is too long a digest stands for the middle."""
+    whole, end = as_name(head + tail), as_name(tail)
+    if len(whole) <= MOST_LETTERS:
+        return whole
+    room = MOST_LETTERS - _DIGITS - 1
+    if room - len(end) < _LEAST_HEAD:
+        end = ""
+    digest = hashlib.sha256((head + tail).encode()).hexdigest()[:_DIGITS]
+    return f"{whole[: room - len(end)].rstrip('-._+')}-{digest}{end}"
+
+
+def _labels(compilers: Sequence[str]) -> dict[str, str]:
+    """Return what names call compilers: their programs, and the base's compiler not at all.
+
+    Programs of one name are told apart by their major version, and else by a number.
+    """
+    names = Counter(Path(compiler).name for compiler in compilers)
+    labels: dict[str, str] = {}
+    for compiler in compilers:
+        name = Path(compiler).name
+        found = _compiler(compiler) if names[name] > 1 else None
+        label = first = name if found is None else f"{name}-{found.major}"
+        number = 1
+        while label in labels.values():
+            number += 1
+            label = f"{first}-{number}"
+        labels[compiler] = "" if compiler == BASE_COMPILER else label
+    return labels
 
 
 def _levers_of(dbms: Dbms, words: tuple[str, ...]) -> tuple[str, ...]:
@@ -130,7 +191,7 @@ def _levers_of(dbms: Dbms, words: tuple[str, ...]) -> tuple[str, ...]:
         return ()
     if words == NO_LEVERS:
         return ()
-    return tuple(canonical((word,))[0] for word in words or _LEVERS)
+    return tuple(dict.fromkeys(canonical((word,))[0] for word in words or _LEVERS))
 
 
 def usual_compilers() -> tuple[str, ...]:
@@ -177,11 +238,12 @@ def _compiler(name: str) -> Compiler | None:
 
 def _product(variants: Iterable[str], compilers: tuple[str, ...]) -> Iterator[Candidate]:
     """Yield each variant by each compiler. The plain build by another compiler comes last."""
+    labels = _labels(compilers)
     plain = (BASE,) if len(compilers) > 1 else ()
     for variant in dict.fromkeys((*variants, *plain)):
         for compiler in compilers:
             if (variant, compiler) != (BASE, BASE_COMPILER):
-                yield Candidate(variant=variant, compiler=compiler)
+                yield Candidate.of(variant, compiler, labels[compiler])
 
 
 def _refusal(candidate: Candidate, dbms: Dbms) -> str | None:
