@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -161,6 +162,12 @@ class TestLever:
         refusal = lever.refusal(need_of(lever), POOR)
         assert refusal is not None
         assert refusal.reason
+
+    def test_it_tells_how_a_service_has_it(self, name: str) -> None:
+        lever = registry.load(LEVERS, name, Lever, what="lever")
+        context = need_of(lever)
+        assert context.value in lever.in_service(context)
+        assert lever.in_service(context) == lever.in_service(replace(context, cache_bytes=0))
 
     def test_a_server_that_shows_nothing_was_not_changed_by_it(self, name: str) -> None:
         lever = registry.load(LEVERS, name, Lever, what="lever")

@@ -119,11 +119,14 @@ def package(
     image: Image | None = None,
     differing: list[str] | None = None,
     glibc: str | None = None,
+    variant: str | None = None,
 ) -> bytes:
     array = array or samples()
     build = copy.deepcopy(BUILD)
     if glibc is not None:
         build["buildDefinition"]["internalParameters"]["glibc"] = glibc
+    if variant is not None:
+        build["buildDefinition"]["externalParameters"]["variant"] = variant
     if image is not None:
         build["buildDefinition"]["internalParameters"]["image"] = image.stated
     entries = files(array)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbhone.compilation.transforms._microarchitecture import V3_FLAGS
 from dbhone.errors import PackageError, UsageError
 from dbhone.package.archive import Entry, pack, unpack
 from dbhone.package.checking import check_package
@@ -61,6 +62,27 @@ def test_it_is_told_where_the_c_library_is_too_old(
     made_before = check_package(UNSIGNED_FILE)
     assert made_before.why_not_here is None
     assert check_package(package(glibc="2.36", image=image())).why_not_here is None
+
+
+@pytest.mark.parametrize(
+    ("variant", "reason", "doubt"),
+    [
+        ("rel+lto", None, None),
+        ("rel+lto+v3", "it was compiled as rel+lto+v3, and this machine's processor lacks f", None),
+        ("rel+native", None, "it was compiled for the very processor"),
+        ("rel+v9", None, "this hone does not know for which processors rel+v9 compiles"),
+    ],
+)
+def test_it_is_told_where_the_processor_is_too_old_or_may_be_another(
+    variant: str, reason: str | None, doubt: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has = V3_FLAGS - {"f16c", "fma"}
+    monkeypatch.setattr("dbhone.compilation.host._cpu_flags", lambda _: has)
+    checked = check_package(package(variant=variant))
+    assert (checked.why_not_here or "").startswith(reason or "")
+    assert (checked.why_not_here is None) is (reason is None)
+    assert (checked.why_perhaps_not_here or "").startswith(doubt or "")
+    assert (checked.why_perhaps_not_here is None) is (doubt is None)
 
 
 def test_a_c_library_of_no_version_is_no_statement() -> None:

@@ -38,6 +38,7 @@ def checked(
         dbms="postgresql",
         version="15.18",
         build="",
+        variant="rel",
         machine=machine,
         grade="smoke",
         lists=(),

@@ -10,6 +10,7 @@ import pytest
 
 from dbhone.compilation.manifest import Build
 from dbhone.errors import UsageError
+from dbhone.compilation.variant import parse_variant
 from dbhone.home import Home
 from dbhone.package.archive import pack
 from dbhone.package.checking import check_package
@@ -72,6 +73,40 @@ def test_the_provenance_names_the_source_of_a_profile_that_is_not_the_builds_own
     entries = {entry.name: entry for entry in packed(build, home).entries}
     stated = read_proof(entries, None).predicates[PROVENANCE]["buildDefinition"]
     assert stated["externalParameters"].get("profile_source") == foreign
+
+
+def test_the_read_me_says_how_the_levers_of_the_measured_server_are_set(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    build = server_build(tmp_path, put_tree(home, "LICENSE"))
+    plain = measured(build.digest)
+    subject = replace(plain.subject, levers=("huge-pages", "jemalloc"))
+    package = packed(build, home, replace(plain, subject=subject))
+    assert "Environment=LD_PRELOAD=libjemalloc.so.2 under [Service]" in read_me(package)
+    assert "large_pages = ON in the server's settings" in read_me(package)
+    assert "sysctl vm.nr_hugepages=NUMBER, with" in read_me(package)
+    assert [lever.partition(":")[0] for lever in package.levers] == ["huge-pages", "jemalloc"]
+    without = make_package(build, home, plain, None)
+    assert "levers" not in read_me(without)
+    assert without.levers == ()
+
+
+@pytest.mark.parametrize(
+    ("variant", "said"),
+    [
+        ("o3", None),
+        ("o3+v3", "It needs a processor that has abm, avx, avx2,"),
+        ("o3+native", "It was compiled for the very processor of the machine that built it"),
+    ],
+)
+def test_the_read_me_says_on_which_processors_it_runs(
+    variant: str, said: str | None, tmp_path: Path
+) -> None:
+    home = Home(tmp_path / "home")
+    build = server_build(tmp_path, put_tree(home, "LICENSE"))
+    inputs = build.manifest.inputs.model_copy(update={"variant": parse_variant(variant)})
+    build = Build(build.folder, build.manifest.model_copy(update={"inputs": inputs}))
+    text = read_me(packed(build, home))
+    assert said in text if said else "processor" not in text
 
 
 def test_a_package_names_the_c_library_that_its_programs_need(tmp_path: Path) -> None:

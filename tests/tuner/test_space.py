@@ -106,7 +106,8 @@ def test_compilers_of_one_name_are_told_apart_by_their_versions(
 def test_names_that_are_too_long_are_shortened_and_stay_apart() -> None:
     variants = tuple(f"o3+native+lto+pgo+bolt+nointerpose+{more}" for more in ("march", "v3"))
     candidates = [Candidate.of(variant, "clang-22", "clang-22") for variant in variants]
-    candidates += [each.with_lever(word) for each in candidates for word in ("huge-pages", "x" * 40)]
+    levers = ("huge-pages", "x" * 40)
+    candidates += [each.with_lever(word) for each in candidates for word in levers]
     names = [each.name for each in candidates]
     assert len(set(names)) == len(names)
     assert all(len(name) <= 40 and name.startswith("clang-22+o3") for name in names)

@@ -66,8 +66,9 @@ def _show(context: Context, checked: Checked, *, trusted: bool) -> None:
     if checked.found is not None and not checked.measured:
         text = "hone's own build of this source and variant was measured, not these packages"
         out.print(headed("note     ", text, "bold yellow"), soft_wrap=True)
-    if checked.why_not_here is not None:
-        out.print(headed("note     ", checked.why_not_here, "bold yellow"), soft_wrap=True)
+    for reason in (checked.why_not_here, checked.why_perhaps_not_here):
+        if reason is not None:
+            out.print(headed("note     ", reason, "bold yellow"), soft_wrap=True)
 
 
 def _signature(checked: Checked, *, trusted: bool) -> str:

@@ -17,9 +17,9 @@ def lack(transform: Transform, root: Path = _ROOT) -> str | None:
 
     ``root`` is where ``proc``, ``sys`` and ``boot`` are.
     """
-    missing = sorted(transform.cpu_flags - _cpu_flags(root))
-    if missing:
-        return f"this machine's processor lacks {', '.join(missing)}"
+    missing = lacking_instructions(transform.cpu_flags, root)
+    if missing is not None:
+        return missing
     if transform.kernel_options:
         configured = _kernel_options(root)
         if not configured:
@@ -31,6 +31,12 @@ def lack(transform: Transform, root: Path = _ROOT) -> str | None:
         if word not in text_if_there(root / name).split():
             return f"/{name} does not contain {word}"
     return None
+
+
+def lacking_instructions(cpu_flags: frozenset[str], root: Path = _ROOT) -> str | None:
+    """Return in words what this machine's processor lacks of these, None if it has them all."""
+    missing = sorted(cpu_flags - _cpu_flags(root))
+    return f"this machine's processor lacks {', '.join(missing)}" if missing else None
 
 
 def _cpu_flags(root: Path) -> frozenset[str]:

@@ -79,6 +79,11 @@ class Variant:
         """Whether its builds are for this machine's processor only."""
         return any(transform.host_specific for transform in self.transforms)
 
+    @property
+    def cpu_flags(self) -> frozenset[str]:
+        """What a processor must have that runs its builds, as Linux names it."""
+        return frozenset(flag for transform in self.transforms for flag in transform.cpu_flags)
+
     def passes(self) -> tuple[Pass, ...]:
         """Return the builds that it takes, in order."""
         own = next((transform.passes for transform in self.transforms if transform.passes), None)

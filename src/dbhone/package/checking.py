@@ -1,6 +1,6 @@
 """Checks a package on any machine: files, signature, grade and verdict.
 
-The verdict is recomputed from the samples, and whether the grade was passed from the lists of tests.
+The verdict is recomputed from the samples. Whether the grade was passed follows from the lists.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from typing import Any
 
 from securesystemslib.signer import SSlibKey
 
-from dbhone.errors import PackageError
+from dbhone.compilation.host import lacking_instructions
+from dbhone.compilation.variant import Variant, parse_variant
+from dbhone.errors import HoneError, PackageError
 from dbhone.package.archive import Entry, unpack
 from dbhone.package.image import Image, read_layout
 from dbhone.package.measurement import Measured, findings, of_csv
-from dbhone.package.packing import SAMPLES, outcome_of
+from dbhone.package.packing import OF_ONE_PROCESSOR, SAMPLES, outcome_of
 from dbhone.package.proof import (
     MEASUREMENT,
     PROVENANCE,
@@ -42,13 +44,13 @@ class Checked:
     """A package that is what it says.
 
     ``key`` is the id of the key that signed it, None if unsigned. ``build`` says what was built and
-    how, ``machine`` for which kind of processor. ``glibc`` is the oldest version that is enough:
-    None for an image, which brings one, and for a package that names none. ``grade`` was passed;
-    ``lists`` has, for each list, how many of how many tests proved something. ``found`` is what its
-    samples show of the ``subject``, computed here; both are None without a measurement. Of packages
-    by a distribution's rules (``packaging``) another build may have been measured; ``measured``
-    says whether it was this one. ``differing`` are the files that a
-    second build of the same inputs differs in, None if there was none. ``lacks`` is what a
+    how, ``machine`` for which kind of processor, ``variant`` for which of them. ``glibc`` is the
+    oldest version that is enough: None for an image, which brings one, and for a package that names
+    none. ``grade`` was passed; ``lists`` has, for each list, how many of how many tests proved
+    something. ``found`` is what its samples show of the ``subject``, computed here; both are None
+    without a measurement. Of packages by a distribution's rules (``packaging``) another build may
+    have been measured; ``measured`` says whether it was this one. ``differing`` are the files that
+    a second build of the same inputs differs in, None if there was none. ``lacks`` is what a
     distribution's packages have besides. ``experiment`` is what repeats the measurement, or
     ``private`` says why others cannot.
     """
@@ -66,6 +68,7 @@ class Checked:
     found: Mapping[str, Any] | None
     packaging: str | None
     measured: bool
+    variant: str
     glibc: str | None = None
     differing: tuple[str, ...] | None = None
     lacks: tuple[str, ...] = ()
@@ -77,6 +80,10 @@ class Checked:
         """Why its programs cannot run on this machine, None if nothing speaks against it."""
         if self.machine != machine_here():
             return f"it is for {self.machine}, and this machine is {machine_here()}"
+        variant = self._known_variant
+        lacking = None if variant is None else lacking_instructions(variant.cpu_flags)
+        if lacking is not None:
+            return f"it was compiled as {self.variant}, and {lacking}"
         if self.glibc is None:
             return None
         here = glibc_here()
@@ -85,6 +92,21 @@ class Checked:
         if numbers(here) < numbers(self.glibc):
             return f"it needs glibc {self.glibc} or newer, and this machine has glibc {here}"
         return None
+
+    @property
+    def why_perhaps_not_here(self) -> str | None:
+        """Why its programs may not run on this machine, None if no such reason is known."""
+        variant = self._known_variant
+        if variant is None:
+            return f"this hone does not know for which processors {self.variant} compiles"
+        return OF_ONE_PROCESSOR if variant.host_specific else None
+
+    @property
+    def _known_variant(self) -> Variant | None:
+        try:
+            return parse_variant(self.variant)
+        except HoneError:
+            return None
 
     @property
     def gains(self) -> tuple[Gain, ...]:
@@ -140,6 +162,7 @@ def _described(
         version=str(asked["version"]),
         build=f"{asked['dbms']} {asked['version']}, {asked['variant']}: {flags}",
         machine=str(made["machine"]),
+        variant=str(asked["variant"]),
         glibc=_glibc(made.get("glibc")) if made.get("image") is None else None,
         lacks=tuple(map(str, made.get("lacks", ()))),
         grade=outcome.grade.value,

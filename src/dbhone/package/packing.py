@@ -10,10 +10,13 @@ from typing import Any
 
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
+from dbhone.compilation.variant import Variant
 from dbhone.dbms.base import load_dbms
+from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import PackageError, UsageError
 from dbhone.files import digest_of_file
 from dbhone.home import Home
+from dbhone.instance.applied_levers import in_service
 from dbhone.measurement.record import Run, Subject
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.own_version import own_version
@@ -43,6 +46,11 @@ from dbhone.verification.outcome import Outcome
 from dbhone.verification.outcome_store import OutcomeStore
 
 SAMPLES = "proof/samples.csv"
+OF_ONE_PROCESSOR = (
+    "it was compiled for the very processor of the machine that built it: on another its programs"
+    " may end with an illegal instruction"
+)
+"""What is to be said of a build that is specific to a host."""
 _EPOCH = "SOURCE_DATE_EPOCH"
 _RULES = (
     "The packages are the distribution's own, built by its rules. They have its features and its",
@@ -86,7 +94,8 @@ class Draft:
 class Package:
     """All that a form writes: the folder's name, the files, and the one time that they have.
 
-    An ``image`` is what a container has besides. ``differing`` are the files that a second build
+    An ``image`` is what a container has besides. ``levers`` say how those are set that the measured
+    server had: no build has them. ``differing`` are the files that a second build
     has otherwise, None without one.
     """
 
@@ -94,6 +103,7 @@ class Package:
     entries: tuple[Entry, ...]
     moment: int
     content: Content
+    levers: tuple[str, ...] = ()
     image: Image | None = None
     differing: tuple[str, ...] | None = None
 
@@ -117,7 +127,8 @@ def make_package(
     name, moment = _name(build), _moment(build)
     draft = Draft(name=name, build=build, content=content, moment=moment)
     image = None if make_image is None else make_image(draft)
-    entries = [*content.entries, _read_me(draft, outcome, measurement)]
+    levers = _levers(build, measurement)
+    entries = [*content.entries, _read_me(draft, outcome, measurement, levers)]
     if measurement is not None:
         entries.append(Entry(name=SAMPLES, data=to_csv(measurement.samples)))
     if key is not None:
@@ -138,6 +149,7 @@ def make_package(
         entries=tuple(entries),
         moment=moment,
         content=content,
+        levers=levers,
         image=image,
         differing=differing,
     )
@@ -326,7 +338,20 @@ def _experiment(run: Run) -> dict[str, Any]:
     return {"public": public_part(declared)} if reason is None else {"private": reason}
 
 
-def _read_me(draft: Draft, outcome: Outcome, measurement: EnclosedMeasurement | None) -> Entry:
+def _levers(build: Build, measurement: EnclosedMeasurement | None) -> tuple[str, ...]:
+    """Return how the levers are set that the measured server had, none without a measurement."""
+    dbms = load_dbms(build.manifest.dbms)
+    if measurement is None or not isinstance(dbms, ServerDbms):
+        return ()
+    return in_service(measurement.subject.levers, dbms, build.manifest.version)
+
+
+def _read_me(
+    draft: Draft,
+    outcome: Outcome,
+    measurement: EnclosedMeasurement | None,
+    levers: tuple[str, ...],
+) -> Entry:
     build, content = draft.build, draft.content
     manifest, dbms = build.manifest, load_dbms(build.manifest.dbms)
     flags = " ".join(without_paths(flag) for flag in build.shown_flags)
@@ -347,6 +372,8 @@ def _read_me(draft: Draft, outcome: Outcome, measurement: EnclosedMeasurement | 
         content.licence.duty,
         "",
         *_lacks(content),
+        *_besides(levers),
+        *_processors(manifest.inputs.variant),
         *(_RULES if manifest.inputs.packaging else ("The folder may lie anywhere.",)),
         *(_OF_ANOTHER_BUILD if measurement is not None and not measurement.is_of(build) else ()),
         "'hone package --check FILE' of the whole file says, on any machine, whether this is what",
@@ -354,6 +381,27 @@ def _read_me(draft: Draft, outcome: Outcome, measurement: EnclosedMeasurement | 
         "",
     ]
     return Entry(name="README", data="\n".join(lines).encode())
+
+
+def _besides(levers: tuple[str, ...]) -> list[str]:
+    """Return the lines on the levers of the server that was measured."""
+    if not levers:
+        return []
+    return [
+        "What was measured had levers besides, which are no part of this package. They are set so:",
+        *(f"  - {lever}" for lever in levers),
+        "",
+    ]
+
+
+def _processors(variant: Variant) -> list[str]:
+    """Return the lines on the processors that it runs on, if not on all of its kind."""
+    lines = []
+    if variant.cpu_flags:
+        lines.append(f"It needs a processor that has {', '.join(sorted(variant.cpu_flags))}.")
+    if variant.host_specific:
+        lines.append(f"{OF_ONE_PROCESSOR[0].upper()}{OF_ONE_PROCESSOR[1:]}.")
+    return [*lines, ""] if lines else []
 
 
 def _lacks(content: Content) -> list[str]:

@@ -166,6 +166,9 @@ def _tell(context: Context, package: Package, chosen: ChosenBuild, *, signed: bo
     if package.content.lacks:
         text = f"what a distribution's has: {'; '.join(package.content.lacks)}"
         err.print(labelled("lacks", text, "bold yellow"), soft_wrap=True)
+    for lever in package.levers:
+        text = f"it was measured with {lever}"
+        err.print(labelled("levers", text, "bold yellow"), soft_wrap=True)
     if package.content.masked:
         text = f"in {count_of(package.content.masked, 'file')} this home's path was replaced"
         err.print(labelled("note", f"{text} by one of equal length"), soft_wrap=True)

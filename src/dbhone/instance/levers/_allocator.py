@@ -38,6 +38,11 @@ class Allocator(Lever):
         name = next(name for name in self.libraries if name in host.libraries)
         return LeverChanges(preload=(host.libraries[name],))
 
+    def in_service(self, context: LeverContext) -> str:
+        """Return the variable that has the loader take it."""
+        del context
+        return f"Environment=LD_PRELOAD={self.libraries[0]} under [Service] of its unit"
+
     def took_effect(self, changes: LeverChanges, observed: ObservedState) -> bool:
         """Return whether the library is in the server's memory."""
         return all(path.resolve() in observed.files for path in changes.preload)

@@ -143,5 +143,12 @@ class Lever(ABC):
         """Return what it changes, on a machine that can apply it."""
 
     @abstractmethod
+    def in_service(self, context: LeverContext) -> str:
+        """Return how somebody sets it for a service of systemd, in words.
+
+        Nothing is known of the service's cache: ``cache_bytes`` is 0.
+        """
+
+    @abstractmethod
     def took_effect(self, changes: LeverChanges, observed: ObservedState) -> bool:
         """Return whether a server that was started with its ``changes`` shows their effect."""

@@ -26,6 +26,10 @@ class _ClientCpus(Pinned):
         del host
         return LeverChanges(client_cpus=parse_cpus(context.value))
 
+    def in_service(self, context: LeverContext) -> str:
+        """Return how a client is pinned: the service is not."""
+        return f"taskset --cpu-list {context.value} before the command of its client"
+
     def took_effect(self, changes: LeverChanges, observed: ObservedState) -> bool:
         """Return that it does: nothing of it is the server's."""
         del changes, observed

@@ -23,6 +23,10 @@ class _Cpus(Pinned):
         del host
         return LeverChanges(cpus=parse_cpus(context.value))
 
+    def in_service(self, context: LeverContext) -> str:
+        """Return the CPUs as systemd has them."""
+        return f"CPUAffinity={context.value} under [Service] of its unit"
+
     def took_effect(self, changes: LeverChanges, observed: ObservedState) -> bool:
         """Return whether every thread is kept to them."""
         return observed.cpus == {changes.cpus}

@@ -57,10 +57,7 @@ class _HugePages(Lever):
         )
 
     def _without_right(self, context: LeverContext, host: HostCapabilities) -> Unavailable | None:
-        versions = context.dbms.huge_pages_by_shmget
-        if versions is None or not context.version or not versions.holds(context.version):
-            return None
-        if host.may_share_huge:
+        if not _by_shmget(context) or host.may_share_huge:
             return None
         return Unavailable(
             reason=f"{context.dbms.title} {context.version} wants huge pages as shared memory,"
@@ -73,9 +70,25 @@ class _HugePages(Lever):
         del host
         return LeverChanges(settings=context.dbms.huge_pages, huge_bytes=context.cache_bytes)
 
+    def in_service(self, context: LeverContext) -> str:
+        """Return the setting, and how the pages are reserved."""
+        pairs = context.dbms.huge_pages.items()
+        settings = " and ".join(f"{name} = {value}" for name, value in pairs)
+        group = " vm.hugetlb_shm_group=GROUP" if _by_shmget(context) else ""
+        return (
+            f"{settings} in the server's settings, and as root sysctl"
+            f" vm.nr_hugepages=NUMBER{group}, with more of them than its cache needs"
+        )
+
     def took_effect(self, changes: LeverChanges, observed: ObservedState) -> bool:
         """Return whether the whole cache is there: a server may fall back for a part of it."""
         return observed.huge_bytes >= changes.huge_bytes
+
+
+def _by_shmget(context: LeverContext) -> bool:
+    """Return whether this version is known to want them as System V shared memory."""
+    versions = context.dbms.huge_pages_by_shmget
+    return versions is not None and bool(context.version) and versions.holds(context.version)
 
 
 PLUGIN = _HugePages()

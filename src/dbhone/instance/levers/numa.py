@@ -51,6 +51,11 @@ class _Numa(Lever):
         """Return numactl, which sets the policy and becomes the server."""
         return LeverChanges(prefix=(str(host.programs[_PROGRAM]), f"--{context.value}=all"))
 
+    def in_service(self, context: LeverContext) -> str:
+        """Return the policy as systemd has it."""
+        policy = f"NUMAPolicy={context.value} and NUMAMask=all"
+        return f"{policy} under [Service] of its unit"
+
     def took_effect(self, changes: LeverChanges, observed: ObservedState) -> bool:
         """Return whether the kernel spreads any of its memory."""
         del changes
