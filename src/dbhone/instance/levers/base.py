@@ -1,7 +1,7 @@
 """What a lever declares: its needs, the changes that it makes, and the signs of its effect.
 
 A lever changes how a server is started, not how it is built: its allocator, the CPUs that it may
-use, the memory that it gets. A lever is pure and returns data. ``applied_levers.py`` reads the
+use, the memory that it gets. A lever is pure and returns data. ``host_state.py`` reads the
 machine, and ``server.py`` acts.
 """
 
