@@ -35,7 +35,7 @@ def test_the_space_is_written_to_a_file_that_can_be_run(tmp_path: Path) -> None:
         (("known:mysql@5.7",), "brings a ready-made server"),
         (("apt:sqlite3", "--train", "nope"), "no set 'nope'"),
         (("apt:sqlite3", "--lever", "jemalloc"), "has no levers"),
-        (("mysql",), "give its source tree: git:URL@TAG or dir:PATH"),
+        (("mysql",), "give the source tree of your version"),
         (("apt:sqlite3", "--target", "5"), "write it as 5%"),
     ],
 )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
 from dbhone.compilation.manifest import Build
-from dbhone.errors import UsageError
 from dbhone.compilation.variant import parse_variant
+from dbhone.errors import UsageError
 from dbhone.home import Home
 from dbhone.package.archive import pack
 from dbhone.package.checking import check_package
