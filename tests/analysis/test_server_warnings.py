@@ -5,7 +5,7 @@ from dataclasses import replace
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.trust import TrustGrade, trust
 from dbhone.analysis.warnings import find_warnings
-from dbhone.measurement.record import Run, Warning
+from dbhone.measurement.record import Role, Run, Warning
 from tests.report.sample_servers import Shape, a_server_run, a_sweep_run, server_samples
 
 
@@ -35,6 +35,18 @@ def test_a_subject_that_refuses_more_than_the_base_is_not_to_be_trusted_alike() 
     found = trust(run, analysis, warnings, history=False)
     assert found.grade is TrustGrade.LIMITED
     assert "transactions were refused, by lto" in found.reason
+
+
+def test_a_subject_that_refuses_nothing_where_the_base_does_did_other_work() -> None:
+    roles = {"lto": Role.BASE, "rel": Role.CANDIDATE}
+    run = a_server_run()
+    swapped = tuple(replace(one, role=roles.get(one.name, one.role)) for one in run.subjects)
+    run = replace(run, subjects=swapped)
+    samples = server_samples(run, Shape(refused=1.0))
+    analysis = analyse(samples, base="lto", steps=run.steps)
+    found = [each for each in find_warnings(run, samples, analysis) if each.subject == "rel"]
+    assert "many-refused" in {each.code for each in found}
+    assert any("refused no transaction, and lto's up to 2 %" in each.text for each in found)
 
 
 def test_a_subject_that_failed_in_some_blocks_is_trusted_less_even_if_it_wins() -> None:

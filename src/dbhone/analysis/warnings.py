@@ -56,16 +56,24 @@ def refused(run: Run, samples: SampleArray) -> Iterator[Warning]:
     base = run.base.name if run.base else None
     of_base = shares[samples.subjects.index(base)] if base in samples.subjects else 0.0
     for name, own in zip(samples.subjects, shares, strict=True):
+        unlike = np.abs(own - of_base) >= _UNLIKE_SHARES
         steps = [samples.steps[whole[at]] for at in np.flatnonzero(own > 0)]
-        if not steps:
-            continue
-        many = (np.abs(own - of_base) >= _UNLIKE_SHARES) | (own >= _LARGE_SHARE)
-        yield Warning(
-            code=MANY_REFUSED if many.any() else SOME_REFUSED,
-            text=f"{name}'s server refused {_of_steps(own.max(), steps)}: the figures include "
-            "the time that these took, but not the work that they would have done",
-            subject=name,
-        )
+        if steps:
+            many = unlike | (own >= _LARGE_SHARE)
+            yield Warning(
+                code=MANY_REFUSED if many.any() else SOME_REFUSED,
+                text=f"{name}'s server refused {_of_steps(own.max(), steps)}: the figures include "
+                "the time that these took, but not the work that they would have done",
+                subject=name,
+            )
+        elif unlike.any():
+            steps = [samples.steps[whole[at]] for at in np.flatnonzero(unlike)]
+            yield Warning(
+                code=MANY_REFUSED,
+                text=f"{name}'s server refused no transaction, and {base}'s"
+                f" {_of_steps(np.max(of_base), steps)}: they did not do the same work",
+                subject=name,
+            )
 
 
 def _means(values: Array) -> Array:
