@@ -21,7 +21,7 @@ from pathlib import Path
 
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
-from dbhone.tuner.finished import runs_up_to
+from dbhone.tuner.ended_runs import runs_up_to
 from dbhone.tuner.results import page_of
 
 _HERE = Path(__file__).resolve().parents[1]

@@ -118,6 +118,10 @@ class Home:
         return (self.builds, self.data, self.scratch)
 
 
+Notify = Callable[[str], None]
+"""Gets a line that says what is being done, for the user to read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """One running hone in one home."""

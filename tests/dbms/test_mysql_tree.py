@@ -18,11 +18,11 @@ from dbhone.errors import SourceError
 from tests.dbms import mysql_trees as trees
 from tests.dbms.mysql_trees import Tree, put
 
-PLUGINS = {each.maker: each for each in (MYSQL, PERCONA, MYROCKS)}
+PLUGINS = {each.vendor: each for each in (MYSQL, PERCONA, MYROCKS)}
 
 
 @pytest.mark.parametrize(
-    ("tree", "maker", "version"),
+    ("tree", "vendor", "version"),
     [
         (trees.MYSQL_56, Vendor.MYSQL, "5.6.51"),
         (trees.MYSQL_80, Vendor.MYSQL, "8.0.39"),
@@ -34,12 +34,12 @@ PLUGINS = {each.maker: each for each in (MYSQL, PERCONA, MYROCKS)}
         (trees.MYROCKS_80, Vendor.MYROCKS, "8.0.32"),
     ],
 )
-def test_a_tree_says_whose_it_is(tmp_path: Path, tree: Tree, maker: Vendor, version: str) -> None:
+def test_a_tree_says_whose_it_is(tmp_path: Path, tree: Tree, vendor: Vendor, version: str) -> None:
     written = tree.write(tmp_path / "tree")
     found = identify(written)
     assert found is not None
-    assert (found.maker, found.version) == (maker, version)
-    assert PLUGINS[maker].version(written) == version
+    assert (found.vendor, found.version) == (vendor, version)
+    assert PLUGINS[vendor].version(written) == version
 
 
 def test_no_tree_is_taken_by_two(tmp_path: Path) -> None:
@@ -118,5 +118,5 @@ def test_a_server_is_known_by_what_it_prints_and_to_one_alone(printed: str) -> N
 
 def test_all_of_mysqls_kind_know_their_maker() -> None:
     assert all(
-        isinstance(each, MysqlServer) and each.name == each.maker for each in PLUGINS.values()
+        isinstance(each, MysqlServer) and each.name == each.vendor for each in PLUGINS.values()
     )

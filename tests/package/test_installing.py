@@ -16,10 +16,10 @@ from dbhone.package import installing
 from dbhone.package.archive import Entry, pack
 from dbhone.package.checking import Checked
 from dbhone.package.installing import (
-    Installation,
+    Replacement,
     install,
     installed_servers,
-    plan_installation,
+    plan_replacement,
     uninstall,
 )
 from dbhone.source.elf import machine_here
@@ -111,8 +111,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return Machine(tmp_path / "machine", monkeypatch)
 
 
-def planned(session: Session, version: str = NEW) -> Installation:
-    return plan_installation(package_file(version), checked(), session)
+def planned(session: Session, version: str = NEW) -> Replacement:
+    return plan_replacement(package_file(version), checked(), session)
 
 
 def ignore(text: str) -> None:
@@ -280,11 +280,11 @@ def test_the_distributions_next_update_ends_an_installation(
 
 def test_what_does_not_fit_this_machine_is_wrong_use(machine: Machine, session: Session) -> None:
     with pytest.raises(UsageError, match="of the form deb only"):
-        plan_installation(package_file(), checked(packaging=None), session)
+        plan_replacement(package_file(), checked(packaging=None), session)
     with pytest.raises(UsageError, match="it is for s390x"):
-        plan_installation(package_file(), checked(machine="s390x"), session)
+        plan_replacement(package_file(), checked(machine="s390x"), session)
     with pytest.raises(UsageError, match=r"it needs glibc 99\.1 or newer"):
-        plan_installation(package_file(), checked(glibc="99.1"), session)
+        plan_replacement(package_file(), checked(glibc="99.1"), session)
     machine.set_version("15.20-1")
     with pytest.raises(UsageError, match=r"15\.20-1 is installed, but .* is older"):
         planned(session)

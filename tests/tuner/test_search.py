@@ -15,7 +15,7 @@ from dbhone.measurement.record import Role, Run, RunState, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
-from dbhone.tuner.finished import Finished, has_ended
+from dbhone.tuner.ended_runs import EndedRun, has_ended
 from dbhone.tuner.inputs import Inputs
 from dbhone.tuner.request import Request
 from dbhone.tuner.results import all_tried, page_of, results, waterfall
@@ -50,7 +50,7 @@ def ended(
     effects: dict[str, tuple[float, float]],
     broken: tuple[str, ...] = (),
     blocks: int | None = None,
-) -> Finished:
+) -> EndedRun:
     """Return the run of a stage as if it had been made: with these true ratios."""
     assert isinstance(stage, Stage)
     known = {each.name: each for each in SUBJECTS}
@@ -66,7 +66,7 @@ def ended(
     run = a_run(subjects=subjects, experiment=stage.text, experiment_name=stage.name, seconds=300.0)
     measured = tuple(each for each in subjects if each.name not in broken)
     found = samples(replace(run, subjects=measured), Shape(effects=effects, blocks=blocks or usual))
-    return Finished(run=run, samples=found)
+    return EndedRun(run=run, samples=found)
 
 
 class PretendedStore:
@@ -91,8 +91,8 @@ class PretendedStore:
 
 def search(
     asked: Request, effects: dict[str, tuple[float, float]], broken: tuple[str, ...] = ()
-) -> tuple[list[Finished], Decision]:
-    finished: list[Finished] = []
+) -> tuple[list[EndedRun], Decision]:
+    finished: list[EndedRun] = []
     for _ in range(20):
         stage = next_stage(asked, finished)
         if isinstance(stage, Decision):
@@ -299,7 +299,7 @@ def test_a_source_or_a_workload_that_has_changed_is_noticed_before_the_next_run(
         executed.append(run.id)
         store.update_run(run.id, state=RunState.DONE)
 
-    def always_another(asked: Request, finished: list[Finished]) -> Stage:
+    def always_another(asked: Request, finished: list[EndedRun]) -> Stage:
         return rung(asked, asked.candidates, len(finished), 600.0)
 
     monkeypatch.setattr("dbhone.tuner.search.next_stage", always_another)

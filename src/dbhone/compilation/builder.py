@@ -8,7 +8,7 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -47,7 +47,7 @@ from dbhone.errors import (
     ToolError,
 )
 from dbhone.files import freeze, open_to_all, publish
-from dbhone.home import Home, Session
+from dbhone.home import Home, Notify, Session
 from dbhone.requirements import Missing, Requirement, RequirementKind, missing
 from dbhone.tenant import tenancy
 from dbhone.untrusted_files import read_untrusted
@@ -75,8 +75,6 @@ _LAST_COUNTS = ("-O", "-march=")
 _OWN_WAY = 0.01
 """The share of the compile commands in which another such flag may come last. On ARM, trees compile
 their checksums by a ``-march`` of their own: in PostgreSQL one file of 800."""
-
-Notify = Callable[[str], None]
 
 
 def available_cores() -> int:

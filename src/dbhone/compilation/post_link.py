@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +25,7 @@ from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import Pass
 from dbhone.errors import BuildError, HoneError, ProfileError
 from dbhone.files import digest_of, make_writable
-from dbhone.home import Session
+from dbhone.home import Notify, Session
 from dbhone.sandbox import Sandbox, longest_file, program_folders
 from dbhone.source.elf import section_sizes
 from dbhone.tenant import tenancy
@@ -39,8 +38,6 @@ _COUNTERS = "counters"
 _MOST_SKIPPED = 20
 """Functions over which the optimiser may fail before hone gives up."""
 _LONGEST_LOG = 1 << 24
-
-Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

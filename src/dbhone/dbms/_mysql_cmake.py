@@ -52,7 +52,7 @@ _BOOTSTRAP = ("mysql_system_tables.sql", "mysql_system_tables_data.sql")
 
 
 def make_recipe(dbms: str, request: BuildRequest, options: Iterable[Option] = ()) -> Recipe:
-    """Return the recipe of ``mysqld``; ``options`` are a maker's own, besides those of all.
+    """Return the recipe of ``mysqld``; ``options`` are a vendor's own, besides those of all.
 
     Raises SourceError for a library that the tree wants and that is not there, UsageError and
     UnknownName for invalid options.

@@ -29,11 +29,11 @@ _NATIVE_IS_OFF = (8, 4)
 class MysqlServer(MysqlLife):
     """A server out of a tree of MySQL's kind. ``_mysql_lifecycle.py`` says how it runs."""
 
-    maker: Vendor
+    vendor: Vendor
     builds: VersionRange
     """The versions that hone has a recipe for."""
     build_options: tuple[Option, ...] = ()
-    """The options that this maker's trees have besides MySQL's."""
+    """The options that this vendor's trees have besides MySQL's."""
     build_seconds = 2700.0
     text_bytes = 35_000_000
     seconds_by_version: tuple[tuple[VersionRange, float], ...] = (
@@ -84,8 +84,8 @@ class MysqlServer(MysqlLife):
         return next(times, self.build_seconds)
 
     def version(self, tree: Path) -> str:
-        """Return what the tree's own file says; a tree of another maker is reported as such."""
-        return version_of(tree, self.maker)
+        """Return what the tree's own file says; a tree of another vendor is reported as such."""
+        return version_of(tree, self.vendor)
 
     def required_programs(self, tree: Path) -> tuple[str, ...]:
         """Return CMake, ninja, bison, which makes the SQL parser, and what trees call besides."""

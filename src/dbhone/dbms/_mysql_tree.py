@@ -39,7 +39,7 @@ _TITLES = {
 class Identity:
     """What a tree says of itself: ``version`` is such as 8.0.39, with Percona's number after it."""
 
-    maker: Vendor
+    vendor: Vendor
     version: str
 
 
@@ -54,12 +54,12 @@ def identify(tree: Path) -> Identity | None:
         parts = [fields.get(f"MYSQL_VERSION_{part}", "") for part in _PARTS]
         if all(part.isdigit() for part in parts):
             extra = fields.get("MYSQL_VERSION_EXTRA", "")
-            maker = _maker(tree, extra, matured="SERVER_MATURITY" in fields)
-            return Identity(maker=maker, version=".".join(parts) + extra)
+            vendor = _vendor(tree, extra, matured="SERVER_MATURITY" in fields)
+            return Identity(vendor=vendor, version=".".join(parts) + extra)
     return None
 
 
-def _maker(tree: Path, extra: str, *, matured: bool) -> Vendor:
+def _vendor(tree: Path, extra: str, *, matured: bool) -> Vendor:
     if matured:
         return Vendor.MARIADB
     # Percona Server has Facebook's engine too.
@@ -68,21 +68,21 @@ def _maker(tree: Path, extra: str, *, matured: bool) -> Vendor:
     return Vendor.MYROCKS if (tree / _MYROCKS).is_dir() else Vendor.MYSQL
 
 
-def version_of(tree: Path, maker: Vendor) -> str:
-    """Return the version of a tree of this maker's; raise SourceError if it is not one."""
-    version = identify(tree)
-    if version is None:
+def version_of(tree: Path, vendor: Vendor) -> str:
+    """Return the version of a tree of this vendor's; raise SourceError if it is not one."""
+    found = identify(tree)
+    if found is None:
         raise SourceError(
-            f"this is not {_TITLES[maker]}'s source tree: {' and '.join(_FILES)} do not say so",
-            hint=f"give the whole source tree of {_TITLES[maker]}",
+            f"this is not {_TITLES[vendor]}'s source tree: {' and '.join(_FILES)} do not say so",
+            hint=f"give the whole source tree of {_TITLES[vendor]}",
         )
-    if version.maker is not maker:
+    if found.vendor is not vendor:
         raise SourceError(
-            f"this is the source tree of {_TITLES[version.maker]} {version.version},"
-            f" not of {_TITLES[maker]}",
-            hint=f'say dbms = "{version.maker}"',
+            f"this is the source tree of {_TITLES[found.vendor]} {found.version},"
+            f" not of {_TITLES[vendor]}",
+            hint=f'say dbms = "{found.vendor}"',
         )
-    return version.version
+    return found.version
 
 
 def text_of(script: Path) -> str:

@@ -23,7 +23,7 @@ class MyRocks(MysqlServer):
 
     name = "myrocks"
     title = "MyRocks"
-    maker = Vendor.MYROCKS
+    vendor = Vendor.MYROCKS
     builds = VersionRange(since="5.6", until="8.1")
     reference = "git:https://github.com/facebook/mysql-5.6@fb-mysql-8.0.32"
     seconds_by_version = ((_OLD, 800.0),)

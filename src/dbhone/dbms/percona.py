@@ -18,7 +18,7 @@ class Percona(MysqlServer):
 
     name = "percona"
     title = "Percona Server"
-    maker = Vendor.PERCONA
+    vendor = Vendor.PERCONA
     builds = VersionRange(since="8.0")
     reference = "git:https://github.com/percona/percona-server@8.0"
     lacks = (

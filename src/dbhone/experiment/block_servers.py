@@ -15,8 +15,9 @@ from pathlib import Path
 from dbhone.errors import DriverError, HoneError, ServerError
 from dbhone.experiment.observe import RunObservation, ServerObserver
 from dbhone.experiment.order import BlockSeed, subject_order
-from dbhone.experiment.server_pool import Notify, ServerPool, ServerSpec
+from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.trial import Announce, SubjectResult, Trial, run_one_by_one
+from dbhone.home import Notify
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.server import Server
 from dbhone.measurement import perf_events

@@ -21,7 +21,7 @@ from dbhone.errors import DriverError
 from dbhone.experiment.model import TrainingCommand
 from dbhone.experiment.order import BlockSeed
 from dbhone.files import digest_of, digest_of_file
-from dbhone.home import Session
+from dbhone.home import Notify, Session
 from dbhone.instance import data, page_cache, settings
 from dbhone.instance.applied_levers import AppliedLevers
 from dbhone.instance.memory import Yardstick, memory_for, scaled
@@ -42,8 +42,6 @@ from dbhone.workload.task import DataFolder, DataSet, Scale, Task
 _LOAD_TIMEOUT = 24 * 3600.0
 _SLACK = 60.0
 _CLIENTS_FOLDER = Path("/")
-
-Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

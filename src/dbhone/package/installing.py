@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -27,7 +27,7 @@ from dbhone.errors import (
     disk_full,
 )
 from dbhone.files import write_whole
-from dbhone.home import Session
+from dbhone.home import Notify, Session
 from dbhone.package.archive import unpack
 from dbhone.package.checking import Checked
 from dbhone.package.content import PACKAGES
@@ -46,8 +46,6 @@ _TIMEOUT = 1800.0
 _ABSENT = frozenset({"", "not-installed", "config-files"})
 """What dpkg says of a package that is not there; one that it half configured is there."""
 
-Notify = Callable[[str], None]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinaryPackage:
@@ -60,7 +58,7 @@ class BinaryPackage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Installation:
+class Replacement:
     """Packages to install in the place of others.
 
     ``server`` is the one with the server. ``instances`` run now, and have to run then.
@@ -73,7 +71,7 @@ class Installation:
     instances: tuple[ServiceInstance, ...]
 
 
-def plan_installation(file: bytes, checked: Checked, session: Session) -> Installation:
+def plan_replacement(file: bytes, checked: Checked, session: Session) -> Replacement:
     """Return what installing a checked package would do here.
 
     Raises UsageError for a package of another form or that cannot run here, for a server that is
@@ -88,7 +86,7 @@ def plan_installation(file: bytes, checked: Checked, session: Session) -> Instal
     service = _service(checked.dbms)
     series = service.series(checked.version)
     packages = _unpacked(file, session.workdir(PACKAGES))
-    plan = Installation(
+    plan = Replacement(
         dbms=checked.dbms,
         series=series,
         server=service.package.format(series=series),
@@ -99,7 +97,7 @@ def plan_installation(file: bytes, checked: Checked, session: Session) -> Instal
     return plan
 
 
-def _check_replaces(plan: Installation) -> None:
+def _check_replaces(plan: Replacement) -> None:
     server = next((package for package in plan.packages if package.name == plan.server), None)
     if server is None:
         raise UsageError(
@@ -114,7 +112,7 @@ def _check_replaces(plan: Installation) -> None:
         )
 
 
-def install(plan: Installation, session: Session, notify: Notify) -> None:
+def install(plan: Replacement, session: Session, notify: Notify) -> None:
     """Install the packages, or leave everything as it was.
 
     Raises MachineError if the originals cannot be kept, PackageError if the server did not come up
@@ -136,14 +134,14 @@ def install(plan: Installation, session: Session, notify: Notify) -> None:
         ) from None
 
 
-def _apply_or_go_back(plan: Installation, session: Session, notify: Notify) -> None:
+def _apply_or_go_back(plan: Replacement, session: Session, notify: Notify) -> None:
     try:
         _apply(plan, session, notify)
     except (HoneError, OSError) as error:
         _go_back(plan, session, notify, _told(error))
 
 
-def _go_back(plan: Installation, session: Session, notify: Notify, cause: HoneError) -> NoReturn:
+def _go_back(plan: Replacement, session: Session, notify: Notify, cause: HoneError) -> NoReturn:
     """Restore the originals after a failure, and raise PackageError."""
     notify(f"{cause.message}: restoring the originals")
     try:
@@ -194,7 +192,7 @@ def uninstall(
     record = json.loads((kept / _RECORD).read_text(encoding="utf-8"))
     if instances is None:
         instances = _running(_service(record["dbms"]), record["series"])
-    plan = Installation(
+    plan = Replacement(
         dbms=record["dbms"],
         series=record["series"],
         server=server,
@@ -205,7 +203,7 @@ def uninstall(
     remove_tree(kept)
 
 
-def _apply(plan: Installation, session: Session, notify: Notify) -> None:
+def _apply(plan: Replacement, session: Session, notify: Notify) -> None:
     """Install packages, restart the instances, and check that they accept connections."""
     log = _log(session)
     notify(f"installing {', '.join(package.name for package in plan.packages)}")
@@ -233,7 +231,7 @@ def _run(argv: tuple[str, ...], log: Path, *, timeout: float | None = _TIMEOUT) 
         raise MachineError(f"{' '.join(argv[:2])} {finished.ending()}", log=log)
 
 
-def _keep_originals(plan: Installation, session: Session) -> None:
+def _keep_originals(plan: Replacement, session: Session) -> None:
     """Fetch the packages that are installed, into a folder that appears whole."""
     draft = session.workdir("originals")
     for package in plan.packages:
@@ -252,7 +250,7 @@ def _keep_originals(plan: Installation, session: Session) -> None:
     shutil.move(draft, kept)
 
 
-def _write_record(plan: Installation, kept: Path) -> None:
+def _write_record(plan: Replacement, kept: Path) -> None:
     version = next(package.version for package in plan.packages if package.name == plan.server)
     record = {"dbms": plan.dbms, "series": plan.series, "version": version}
     write_whole(kept / _RECORD, json.dumps(record) + "\n")

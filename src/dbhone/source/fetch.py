@@ -15,11 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.errors import HoneError, SourceError, ToolError, disk_full
+from dbhone.home import Notify
 from dbhone.process import Command, Finished, run
 from dbhone.requirements import Requirement, missing
-
-Notify = Callable[[str], None]
-"""Gets a line that says what is being done, for the user to read."""
 
 QUERY_TIMEOUT = 300.0
 """The seconds that a program may take that only looks something up."""

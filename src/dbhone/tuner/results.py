@@ -17,7 +17,7 @@ from dbhone.measurement.series import Observation
 from dbhone.measurement.store import Store
 from dbhone.report.page import Page, build_page
 from dbhone.report.search import CandidateResult, Search, StageGain
-from dbhone.tuner.finished import Finished, of_kind, tried
+from dbhone.tuner.ended_runs import EndedRun, of_kind, tried
 from dbhone.tuner.search import Decision, ranking, scores, search_of
 from dbhone.tuner.space import BASE, BASE_COMPILER, Candidate
 from dbhone.tuner.stages import StageKind
@@ -34,7 +34,7 @@ def page_of(run: Run, store: Store, observations: tuple[Observation, ...] = ()) 
 
 
 def results(
-    finished: Sequence[Finished], decision: Decision, left_out: Mapping[str, str] | None = None
+    finished: Sequence[EndedRun], decision: Decision, left_out: Mapping[str, str] | None = None
 ) -> Search:
     """Return what a search found; ``left_out`` names what cannot be built here, with reasons."""
     stages = () if decision.winner is None else waterfall(finished, decision.winner)
@@ -42,7 +42,7 @@ def results(
 
 
 def all_tried(
-    finished: Sequence[Finished], decision: Decision, left_out: Mapping[str, str]
+    finished: Sequence[EndedRun], decision: Decision, left_out: Mapping[str, str]
 ) -> tuple[CandidateResult, ...]:
     """Return all candidates, the best first, and then those that were not measured.
 
@@ -71,7 +71,7 @@ def all_tried(
     return tuple(rows)
 
 
-def waterfall(finished: Sequence[Finished], best: Candidate) -> tuple[StageGain, ...]:
+def waterfall(finished: Sequence[EndedRun], best: Candidate) -> tuple[StageGain, ...]:
     """Return what each stage brought on the way from the base to a candidate, as far as measured.
 
     Each stage is a candidate that has one word more; what was not measured by itself is one stage
@@ -105,7 +105,7 @@ def waterfall(finished: Sequence[Finished], best: Candidate) -> tuple[StageGain,
     return tuple(stages)
 
 
-def _status(name: str, beaten: bool, choosing: Sequence[Finished], decision: Decision) -> str:
+def _status(name: str, beaten: bool, choosing: Sequence[EndedRun], decision: Decision) -> str:
     if name in decision.rejected:
         return f"rejected: {decision.rejected[name]}"
     if decision.winner is not None and name == decision.winner.name:
@@ -116,7 +116,7 @@ def _status(name: str, beaten: bool, choosing: Sequence[Finished], decision: Dec
     return "dropped: certainly worse" if beaten else "dropped: among the worse half"
 
 
-def _absent(choosing: Sequence[Finished], measured: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _absent(choosing: Sequence[EndedRun], measured: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield each candidate that has no figure, with the reason."""
     for ended in choosing:
         for warning in ended.run.warnings:

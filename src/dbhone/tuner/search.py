@@ -33,8 +33,8 @@ from dbhone.home import Session
 from dbhone.measurement.record import REJECTED, Run, Warning
 from dbhone.measurement.sample_array import Array
 from dbhone.measurement.store import Store
-from dbhone.tuner.finished import (
-    Finished,
+from dbhone.tuner.ended_runs import (
+    EndedRun,
     finished_of,
     has_ended,
     of_kind,
@@ -72,11 +72,11 @@ class Decision:
     """
 
     winner: Candidate | None
-    confirmed: Finished | None
+    confirmed: EndedRun | None
     rejected: Mapping[str, str] = field(default_factory=dict)
 
 
-def next_stage(request: Request, finished: Sequence[Finished]) -> Stage | Decision:
+def next_stage(request: Request, finished: Sequence[EndedRun]) -> Stage | Decision:
     """Return the run that comes next, or how the search ended. ``finished`` are in their order."""
     choosing, confirming = (
         of_kind(finished, kind) for kind in (StageKind.CHOOSE, StageKind.CONFIRM)
@@ -112,13 +112,13 @@ def next_stage(request: Request, finished: Sequence[Finished]) -> Stage | Decisi
     return Decision(winner=None, confirmed=None, rejected=rejected)
 
 
-def scores(choosing: Sequence[Finished]) -> dict[str, Array]:
+def scores(choosing: Sequence[EndedRun]) -> dict[str, Array]:
     """Return the candidates' log ratios to the base in all blocks of the rungs, by name."""
     parts = [block_scores(ended.samples, BASE, ended.run.steps) for ended in choosing]
     return pooled(parts, [len(ended.samples.blocks) for ended in choosing])
 
 
-def ranking(choosing: Sequence[Finished]) -> tuple[Standing, ...]:
+def ranking(choosing: Sequence[EndedRun]) -> tuple[Standing, ...]:
     """Return the standings of the candidates that did not break, the best first.
 
     Who came further in the search goes before who was dropped earlier.
@@ -139,7 +139,7 @@ def ranking(choosing: Sequence[Finished]) -> tuple[Standing, ...]:
     return tuple(sorted(ranked, key=lambda standing: -reached[standing.name]))
 
 
-def objection(ended: Finished, candidate: str, tolerated: float) -> str | None:
+def objection(ended: EndedRun, candidate: str, tolerated: float) -> str | None:
     """Return why a candidate is not to be used, by a run that measured it; None if it may win.
 
     It broke, or it is certainly slower on a step by more than is tolerated.
@@ -169,7 +169,7 @@ def objection(ended: Finished, candidate: str, tolerated: float) -> str | None:
 
 
 def _earlier_objection(
-    choosing: Sequence[Finished], candidate: str, tolerated: float
+    choosing: Sequence[EndedRun], candidate: str, tolerated: float
 ) -> str | None:
     """Return why a choosing run rules a candidate out, so that none has to confirm it."""
     reasons = (
@@ -180,7 +180,7 @@ def _earlier_objection(
     return next((reason for reason in reasons if reason is not None), None)
 
 
-def _ruled_out(choosing: Sequence[Finished], winner: Candidate, tolerated: float) -> dict[str, str]:
+def _ruled_out(choosing: Sequence[EndedRun], winner: Candidate, tolerated: float) -> dict[str, str]:
     """Return the candidates that stood before the winner and were ruled out, with the reasons."""
     names = [standing.name for standing in ranking(choosing)]
     reasons = {
@@ -195,7 +195,7 @@ def _is_lost(effect: Effect, tolerated: float) -> bool:
     return certain and (effect.high or 1.0) < 1 - tolerated
 
 
-def _next_rung(request: Request, choosing: Sequence[Finished], left: float) -> Stage | None:
+def _next_rung(request: Request, choosing: Sequence[EndedRun], left: float) -> Stage | None:
     """Return another rung, None if the choice is made or the time for choosing is spent."""
     last = choosing[-1].samples.subjects
     ranked = [standing for standing in ranking(choosing) if standing.name in last]
@@ -216,7 +216,7 @@ def _next_rung(request: Request, choosing: Sequence[Finished], left: float) -> S
     return rung(request, tuple(candidates), number, left, blocks)
 
 
-def _is_at_ceiling(ended: Finished, best: Standing) -> bool:
+def _is_at_ceiling(ended: EndedRun, best: Standing) -> bool:
     """Return whether the best is about as fast as any build could be."""
     run = ended.run
     judged = judged_steps(ended.samples, BASE, run.steps)
@@ -228,7 +228,7 @@ def _with_levers(best: Candidate, levers: tuple[str, ...]) -> list[Candidate]:
     return [best.with_lever(word) for word in levers]
 
 
-def _least_for_confirming(request: Request, choosing: Sequence[Finished]) -> float:
+def _least_for_confirming(request: Request, choosing: Sequence[EndedRun]) -> float:
     """Return the seconds that a confirming run probably needs, by how fast the base was built."""
     base = choosing[-1].run.base
     slowness = 1.0 if base is None else base.build_seconds / request.dbms.build_seconds
@@ -239,7 +239,7 @@ def _least_for_confirming(request: Request, choosing: Sequence[Finished]) -> flo
 
 def keep_rejection(request: Request, run: Run, store: Store) -> Run:
     """Return a run that has ended, with a warning if its candidate is rejected."""
-    ended = Finished(run=run, samples=store.samples(run.id))
+    ended = EndedRun(run=run, samples=store.samples(run.id))
     if ended.kind is not StageKind.CONFIRM:
         return run
     reason = objection(ended, ended.confirmed, request.tolerated)
@@ -249,7 +249,7 @@ def keep_rejection(request: Request, run: Run, store: Store) -> Run:
     return store.run(run.id)
 
 
-def search_of(run: Run, store: Store) -> tuple[list[Finished], Decision] | None:
+def search_of(run: Run, store: Store) -> tuple[list[EndedRun], Decision] | None:
     """Return the search whose best candidate a run measured, as far as it came by then.
 
     None for any other run, and where the runs that chose the candidate were deleted.

@@ -11,7 +11,7 @@ from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import labelled
 from dbhone.cli.package_view import check_and_show
 from dbhone.cli.setting_up import agree
-from dbhone.package.installing import Installation, install, plan_installation
+from dbhone.package.installing import Replacement, install, plan_replacement
 from dbhone.units import listed
 
 
@@ -37,7 +37,7 @@ def command(context: Context, file: Path, key: Path | None, yes: bool) -> None:
     """
     data, checked = check_and_show(context, file, key)
     with context.session() as session:
-        plan = plan_installation(data, checked, session)
+        plan = plan_replacement(data, checked, session)
         _tell(context, plan)
         agree("install these packages", yes=yes)
         install(plan, session, lambda text: context.err.print(text, soft_wrap=True))
@@ -46,7 +46,7 @@ def command(context: Context, file: Path, key: Path | None, yes: bool) -> None:
     )
 
 
-def _tell(context: Context, plan: Installation) -> None:
+def _tell(context: Context, plan: Replacement) -> None:
     for package in plan.packages:
         text = f"{package.name} {package.version} for {package.installed}"
         context.err.print(labelled("install", text), soft_wrap=True)

@@ -36,7 +36,7 @@ from dbhone.report.page import Page
 from dbhone.report.search import Search
 from dbhone.report.terminal import show_table
 from dbhone.source.known_versions import known_versions
-from dbhone.tuner.finished import finished_of, has_ended, runs_named
+from dbhone.tuner.ended_runs import finished_of, has_ended, runs_named
 from dbhone.tuner.inputs import Inputs, inputs_of
 from dbhone.tuner.request import Request, SearchOptions, check_room, make_request
 from dbhone.tuner.results import results

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from dbhone.errors import HoneError, SourceError, UsageError, disk_full
 from dbhone.files import absolute_path
-from dbhone.source.fetch import FetchJob, Notify, SourceReference
+from dbhone.home import Notify
+from dbhone.source.fetch import FetchJob, SourceReference
 from dbhone.source.kinds.base import SourceKind
 
 

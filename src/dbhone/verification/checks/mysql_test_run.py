@@ -116,7 +116,7 @@ class MysqlTestRun(MysqlTestRunner):
     )
 
     def test_programs(self, dbms: str) -> TestPrograms:
-        """Return the client programs of a maker's tree."""
+        """Return the client programs of a vendor's tree."""
         return MysqlTestPrograms(dbms)
 
     def files(self, job: TestJob) -> TestFiles:

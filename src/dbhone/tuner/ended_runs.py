@@ -18,7 +18,7 @@ _UNKNOWN_BLOCK = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class EndedRun:
     """A run of the search that has ended, with its samples."""
 
     run: Run
@@ -46,7 +46,7 @@ class Finished:
         return next(name for name in self.run.declared.subjects if name not in {BASE, CONTROL})
 
 
-def of_kind(finished: Sequence[Finished], kind: StageKind) -> list[Finished]:
+def of_kind(finished: Sequence[EndedRun], kind: StageKind) -> list[EndedRun]:
     """Return the runs that were for this."""
     return [ended for ended in finished if ended.kind is kind]
 
@@ -65,7 +65,7 @@ def has_ended(run: Run) -> bool:
     )
 
 
-def tried(choosing: Sequence[Finished]) -> dict[str, Candidate]:
+def tried(choosing: Sequence[EndedRun]) -> dict[str, Candidate]:
     """Return the candidates of choosing runs by name, in the order of promise."""
     sections = [tomllib.loads(ended.run.experiment)["subjects"] for ended in choosing]
     return {
@@ -96,6 +96,6 @@ def runs_named(name: str, store: Store) -> list[Run]:
     ]
 
 
-def finished_of(runs: Sequence[Run], store: Store) -> list[Finished]:
+def finished_of(runs: Sequence[Run], store: Store) -> list[EndedRun]:
     """Return runs with their samples."""
-    return [Finished(run=run, samples=store.samples(run.id)) for run in runs]
+    return [EndedRun(run=run, samples=store.samples(run.id)) for run in runs]
