@@ -1,0 +1,52 @@
+"""What a postgresql.conf says, read as the server itself would take it."""
+
+from __future__ import annotations
+
+import re
+
+from dbhone.dbms.base_settings import LOOSE, Origin, RequestedSetting
+from dbhone.errors import SettingsError
+
+_LINE = re.compile(
+    r"""(?P<name>[a-z_][\w$.]*) (?:\s*=\s*|\s+)
+        (?: '(?P<quoted>(?:[^'\\\n]|''|\\.)*)' | (?P<bare>[^\s'\#=][^\s'\#]*) )
+        \s* (?:\#.*)?""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_INCLUDES = frozenset({"include", "include_dir", "include_if_exists"})
+_ESCAPED = re.compile(r"''|\\(.)")
+
+
+def read_conf(text: str) -> tuple[RequestedSetting, ...]:
+    """Return the settings of a postgresql.conf; of one that stands twice the last counts.
+
+    An extension's own setting, which has a dot, may be missing: the server learns it only from
+    the extension. Raises SettingsError for a line that is none of its, and for an included file.
+    """
+    values: dict[str, str] = {}
+    for number, whole in enumerate(text.splitlines(), 1):
+        line = whole.strip()
+        if not line or line.startswith("#"):
+            continue
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise SettingsError(f"line {number}: '{line}' is not a setting of a postgresql.conf")
+        name = match["name"].lower()
+        if name in _INCLUDES:
+            raise SettingsError(
+                f"line {number}: '{line}' includes another file, which hone does not follow",
+                hint='ask the running server for all of its settings: psql -AtXc "SELECT'
+                " format('%s = %L', name, setting) FROM pg_file_settings WHERE applied\"",
+            )
+        quoted = match["quoted"]
+        values[name] = match["bare"] if quoted is None else _unquoted(quoted)
+    return tuple(
+        RequestedSetting(
+            name=f"{LOOSE}{name}" if "." in name else name, value=value, origin=Origin.FILE
+        )
+        for name, value in values.items()
+    )
+
+
+def _unquoted(text: str) -> str:
+    return _ESCAPED.sub(lambda match: match[1] or "'", text)
