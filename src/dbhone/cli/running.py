@@ -191,8 +191,13 @@ def perform(
     session: Session,
     store: Store,
     refresh: bool = False,
+    again: str | None = None,
 ) -> Run:
-    """Execute a run to its end, and return it as it is then."""
+    """Execute a run to its end, and return it as it is then.
+
+    ``again`` is the command that continues it, in words, if that is not `hone resume`.
+    """
+    again = again or f"'hone resume {run.id}'"
     with shown(context.err, verbose=context.verbose) as listen:
         execution_context = ExecutionContext(
             session=session, store=store, listen=listen, refresh=refresh
@@ -202,16 +207,16 @@ def perform(
             execution.execute()
         except KeyboardInterrupt:
             message = f"run {run.id} was interrupted; what is finished is kept"
-            raise Interrupted(message, hint=f"'hone resume {run.id}' continues it") from None
+            raise Interrupted(message, hint=f"{again} continues it") from None
         except HoneError as error:
-            error.hint = _hint_in_run(error, run)
+            error.hint = _hint_in_run(error, again)
             raise
     return store.run(run.id)
 
 
-def _hint_in_run(error: HoneError, run: Run) -> str:
+def _hint_in_run(error: HoneError, again: str) -> str:
     """Return what to do about an error that ended a run, so that nothing finished is lost."""
-    continues = f"'hone resume {run.id}' continues from what is finished"
+    continues = f"{again} continues from what is finished"
     if error.hint is None:
         return continues
     if isinstance(error, NoSpaceError | StoreBusyError):

@@ -216,10 +216,10 @@ def _execute(
 ) -> Run:
     """Execute a run of the search to its end, and return it; it has ended too if all broke."""
     context.err.print(headed(f"run {run.id}", experiment.title), soft_wrap=True)
+    again = "the same command"
     try:
-        return perform(context, experiment, run, session=session, store=store)
-    except Interrupted as error:
-        error.hint = "run the same command again to continue"
+        return perform(context, experiment, run, session=session, store=store, again=again)
+    except Interrupted:
         raise
     except HoneError:
         ended = store.run(run.id)
