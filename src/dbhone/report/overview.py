@@ -13,9 +13,8 @@ from dbhone.analysis.verdict import (
     certain_cost,
     cost,
     differs,
-    find_winner,
+    find_best,
     likely,
-    sound_scores,
 )
 from dbhone.measurement.record import Role, RunState, Subject, wholes
 from dbhone.report.context import serves, short_names
@@ -174,10 +173,7 @@ def _costs(findings: Findings) -> str:
     That is the second figure by which a subject is judged, and it is said which of the two decides.
     """
     run, analysis = findings.run, findings.analysis
-    scores = sound_scores(analysis, run.subjects, Role.CANDIDATE)
-    best = find_winner(analysis, run.subjects) or max(
-        scores, key=lambda score: score.ratio, default=None
-    )
+    best = find_best(analysis, run.subjects)
     spent = cost(analysis, best.subject) if best is not None else None
     if best is None or spent is None or spent.low is None:
         return ""
