@@ -87,7 +87,7 @@ def _next(findings: Findings, winner: Subject) -> str:
             f" passes; 'hone package {run}' packs it with the proof."
         )
     return (
-        f"'hone verify {run}' puts {winner.name} to the DBMS's own tests, and 'hone package {run}'"
+        f"'hone verify {run}' runs the DBMS's own tests on {winner.name}, and 'hone package {run}'"
         " packs it with the proof."
     )
 
