@@ -216,7 +216,7 @@ def test_a_setting_that_the_version_lacks_can_be_dropped_with_a_footnote(hone: H
 
 def test_settings_that_the_server_rejects_are_told_in_its_words(hone: Hone) -> None:
     name = edited(hone, "rejected.toml", lambda text: text.replace('"8MB"', '"8 parsecs"'))
-    hone("run", name)
+    assert "nothing is left to compare with rel" in hone("run", name, code=1).stderr
     found = json.loads(hone("report", "last", "--format", "json").stdout)
     other = next(each for each in found["builds"] if each["subject"] == "other")
     assert "work_mem" in other["broken"]
