@@ -8,7 +8,6 @@ no time for is left out from the end. What was measured here and elsewhere decid
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from dbhone.errors import HoneError, UsageError
 from dbhone.experiment.goals import BOLT, CLANG, Goal, goals
 from dbhone.experiment.resolve import MOST_LETTERS
 from dbhone.experiment.templates import as_name
+from dbhone.files import digest_of
 from dbhone.instance.applied_levers import canonical
 
 BASE = "rel"
@@ -158,7 +158,7 @@ def _fitting(head: str, tail: str = "") -> str:
     room = MOST_LETTERS - _DIGITS - 1
     if room - len(end) < _LEAST_HEAD:
         end = ""
-    digest = hashlib.sha256((head + tail).encode()).hexdigest()[:_DIGITS]
+    digest = digest_of(head + tail)[:_DIGITS]
     return f"{whole[: room - len(end)].rstrip('-._+')}-{digest}{end}"
 
 
