@@ -16,6 +16,7 @@ from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import Edit
+from dbhone.errors import UsageError
 from dbhone.experiment import estimates
 from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.experiment.target import training_workload
@@ -90,6 +91,17 @@ def test_a_profile_is_kept_for_the_training_that_made_it(
     assert estimator.kept(subject(training=longer)) == 1
     elsewhere = dataclasses.replace(TRAINING, foreign=True)
     assert estimator.kept(subject(training=elsewhere)) == 3
+
+
+@pytest.mark.usefixtures("instrumented")
+def test_what_is_kept_before_a_step_that_cannot_be_looked_up_counts(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(_: Training) -> object:
+        raise UsageError("there is no such script")
+
+    monkeypatch.setattr(estimates, "training_workload", unreadable)
+    assert estimates.BuildEstimator(session.home).kept(subject()) == 1
 
 
 def test_a_profile_that_is_gone_is_made_again_and_so_is_what_took_it(

@@ -5,6 +5,7 @@ Nothing is fetched, built or started here: the home folder tells what was made b
 
 from __future__ import annotations
 
+import contextlib
 import math
 import statistics
 from collections.abc import Iterable, Iterator
@@ -86,10 +87,11 @@ class BuildEstimator:
         A training is known by the instrumented build, and what is compiled next by the profile:
         no step can be looked up before the results of those before it are.
         """
-        try:
-            return sum(1 for _ in self._kept_results(subject.inputs, subject.training))
-        except HoneError:
-            return 0  # the build will tell the user
+        kept = 0
+        with contextlib.suppress(HoneError):  # the build will tell the user
+            for _ in self._kept_results(subject.inputs, subject.training):
+                kept += 1
+        return kept
 
     def cost(self, inputs: BuildInputs, pass_: Pass) -> Cost:
         """Return what it costs to make one pass of a build."""
