@@ -161,6 +161,11 @@ class Analysis:
         return tuple(effect for effect in self._throughput if effect.part)
 
     @property
+    def throughput_effects_with_parts(self) -> tuple[Effect, ...]:
+        """The effects on steps, then those on their parts: what a table lists."""
+        return self.throughput_effects + self.throughput_parts
+
+    @property
     def _throughput(self) -> Iterator[Effect]:
         return (effect for effect in self.effects if effect.metric == THROUGHPUT.name)
 
@@ -184,8 +189,7 @@ class Analysis:
         """Return a subject's summaries and effects of throughput that have a verdict."""
         judged: tuple[Effect | Summary, ...] = (
             *self.throughput_summaries,
-            *self.throughput_effects,
-            *self.throughput_parts,
+            *self.throughput_effects_with_parts,
         )
         return tuple(
             effect

@@ -153,7 +153,7 @@ def _moved(findings: Findings) -> Iterator[str]:
     analysis = findings.analysis
     effects = [
         effect
-        for effect in analysis.throughput_effects + analysis.throughput_parts
+        for effect in analysis.throughput_effects_with_parts
         if effect.subject in candidates and (differs(effect) or likely(effect))
     ]
     for word, ordered in (

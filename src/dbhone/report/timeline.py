@@ -57,7 +57,7 @@ def _changed(view: HistoryView, page: Page) -> dict[str, _Found]:
     }
     chosen = sorted(sizes, key=lambda step: -sizes[step])[:_LINES]
     lines: dict[str, dict[str, Effect | Summary]] = {view.short[step]: {} for step in chosen}
-    for effect in page.analysis.throughput_effects + page.analysis.throughput_parts:
+    for effect in page.analysis.throughput_effects_with_parts:
         if effect.step in chosen:
             lines[view.short[effect.step]][effect.subject] = effect
     return dict(lines)

@@ -173,7 +173,7 @@ def legend(analysis: Analysis, controls: Collection[str] = ()) -> str:
 
     Figures of ``controls`` are corrected on their own.
     """
-    effects = analysis.throughput_effects + analysis.throughput_parts
+    effects = analysis.throughput_effects_with_parts
     summaries = analysis.throughput_summaries
     if not effects + summaries:
         return ""

@@ -29,7 +29,7 @@ def _lines(page: Page) -> Iterator[str]:
     names = [subject.name for subject in page.ordered if subject.name != base]
     yield f"Relative to: {flat(base)}"
     yield from (f"col-{number} : {flat(name)}" for number, name in enumerate(names, start=1))
-    effects = page.analysis.throughput_effects + page.analysis.throughput_parts
+    effects = page.analysis.throughput_effects_with_parts
     ratios = {(effect.subject, effect.step): effect.ratio for effect in effects}
     for part in page.in_sample:
         yield ""
