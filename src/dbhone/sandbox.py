@@ -92,6 +92,13 @@ class Sandbox:
                 return real / path.relative_to(place)
         return path
 
+    def place_seen(self, path: Path) -> Path:
+        """Return where a program inside sees a path."""
+        for real, place in self.seen_at.items():
+            if path.is_relative_to(real):
+                return place / path.relative_to(real)
+        return path
+
     def inputs(self, cwd: Path, account: Account | None) -> tuple[str, str, str]:
         """Return what bubblewrap reads from OPTIONS_FD, USERS_FD and GROUPS_FD.
 
@@ -102,7 +109,7 @@ class Sandbox:
 
     def _options(self, cwd: Path, account: Account | None) -> tuple[str, ...]:
         # What holds the mounts together is a file system in memory, which need not be writable.
-        folder = str(self.seen_at.get(cwd, cwd))
+        folder = str(self.place_seen(cwd))
         begin = ("--remount-ro", "/", "--chdir", folder, "--info-fd", str(INFO_FD))
         return (*_namespaces(account), *_system(), *_users(), *self._mounts(), *begin)
 

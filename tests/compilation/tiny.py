@@ -48,6 +48,7 @@ class Tiny(Dbms):
     configure: tuple[str, ...] = ()
     generate: bool = False
     make_helper: bool = False
+    hide_link: bool = False
 
     def version(self, tree: Path) -> str:
         return (tree / "VERSION").read_text().strip()
@@ -77,7 +78,8 @@ class Tiny(Dbms):
             steps.append(_more(request, flags))
         objects = ("main.o", "generated.o" if self.generate else "work.o")
         flags = (*request.link_flags, *request.primary_link_flags)
-        link = (compiler, *flags, *objects, "-o", "tiny")
+        linker = str(request.host_compiler) if self.hide_link else compiler
+        link = (linker, *flags, *objects, "-o", "tiny")
         if not self.make_nothing:
             steps.append(BuildStep(phase=Phase.TOOLS, argv=link))
         kept = [Artifact(name="program", made=Path("tiny"), kept=Path("bin/tiny"))]

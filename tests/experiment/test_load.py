@@ -84,6 +84,17 @@ def test_a_file_without_a_control_gets_one_unless_it_refuses() -> None:
     assert subject(GOOD, "pgo").role is Role.CANDIDATE
 
 
+def test_what_hone_links_itself_has_as_many_layouts_as_the_design_says() -> None:
+    text = GOOD.replace("seed = 7", "seed = 7\nlayouts = 4").replace(
+        "[training]", 'bolt = { like = "pgo", variant = "pgo+bolt" }\n\n[training]'
+    )
+    subjects = parse(text, name="x.toml").subjects
+    assert {each.name: each.inputs.layouts for each in subjects} == {
+        **{"rel": 4, "control": 4, "pgo": 4},
+        "bolt": 0,  # BOLT decides where its code lies
+    }
+
+
 def test_a_subjects_own_training_goes_before_the_general_one() -> None:
     text = GOOD.replace('"lto+pgo"', '"lto+pgo", train = ["cte"]')
     assert subject(text, "pgo").training == Training(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.experiment.order import block_order, subject_order
+from dbhone.experiment.order import block_order, layout_number, subject_order
 
 NAMES = st.lists(st.text(min_size=1, max_size=5), min_size=1, max_size=8, unique=True).map(tuple)
 
@@ -41,6 +41,27 @@ def test_every_subject_has_one_turn_where_one_does_all_sets_at_a_time(
 ) -> None:
     assert sorted(subject_order(seed, block, subjects)) == sorted(subjects)
     assert subject_order(seed, block, subjects) == subject_order(seed, block, subjects)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    turn=st.integers(0, 9),
+    layouts=st.integers(1, 16),
+    name=st.text(),
+)
+def test_each_layout_has_its_turn_before_one_comes_again(
+    seed: int, turn: int, layouts: int, name: str
+) -> None:
+    blocks = range(turn * layouts, (turn + 1) * layouts)
+    numbers = [layout_number(seed, block, name, layouts) for block in blocks]
+    assert sorted(numbers) == list(range(1, layouts + 1))
+
+
+def test_base_and_control_seldom_have_the_same_layout() -> None:
+    pairs = [
+        [layout_number(1, block, name, 8) for name in ("rel", "control")] for block in range(80)
+    ]
+    assert sum(base == control for base, control in pairs) < 20
 
 
 def test_another_seed_is_another_order() -> None:

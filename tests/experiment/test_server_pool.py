@@ -31,6 +31,21 @@ def test_of_the_settings_only_those_that_shape_data_hold_for_loading() -> None:
     assert _loading(asked) == (charset, pages)
 
 
+def test_a_server_has_another_layout_of_its_code_in_each_block() -> None:
+    usual, *others = (
+        Installation(
+            dbms="mariadb", version="10.11.6", prefix=Path(name), server=Path(name, "bin/mariadbd")
+        )
+        for name in ("/p", "/p/1", "/p/2")
+    )
+    spec = ServerSpec(
+        dbms=lives.Mariadb(), installation=usual, settings=(), env={}, layouts=tuple(others)
+    )
+    in_blocks = [spec.in_block(1, block, "rel") for block in (0, 1)]
+    assert {one.installation.prefix for one in in_blocks} == {Path("/p/1"), Path("/p/2")}
+    assert all(one.tools == usual for one in in_blocks)
+
+
 def mariadb_with(**settings: str) -> ServerSpec:
     """Return this machine's MariaDB with these settings; skip the test where there is none."""
     dbms = lives.Mariadb()

@@ -326,6 +326,18 @@ class TestNotes:
         assert starts not in embedded
         assert layout in embedded
 
+    def test_builds_in_several_layouts_are_told_and_those_with_one(self) -> None:
+        run = a_server_run()
+        several = tuple(
+            replace(each, inputs={"layouts": 8}) if each.name != "lto+pgo" else each
+            for each in run.subjects
+        )
+        method = build_page(replace(run, subjects=several), server_samples(run)).method
+        assert method is not None
+        assert "Every build was linked in 8 random orders of its functions" in method
+        assert "The code of lto+pgo has one layout only." in method
+        assert "of these very binaries" not in method
+
     @pytest.mark.parametrize(
         ("blocks", "told"),
         [(5, None), (6, "one start in 2 may have happened to none of these 6"), (15, "start in 5")],

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.account import Tenant, take_back
+from dbhone.compilation import layouts
 from dbhone.compilation.artifacts import is_made, keep
 from dbhone.compilation.build_log import advance, first_error, lacks_header
 from dbhone.compilation.manifest import (
@@ -194,9 +195,40 @@ class _Making:
             self.notify(step.phase.value)
             seconds = self._step(step)
             phases[step.phase.value] = phases.get(step.phase.value, 0.0) + seconds
+        other_layouts = self._link_layouts(recipe, phases) if self.spec.inputs.layouts else ()
         total = time.monotonic() - began
         manifest = self._manifest(recipe, flags, total, phases)
+        primary = Path(manifest.files[manifest.primary].path)
+        for number, made in enumerate(other_layouts, start=1):
+            layouts.keep_layout(self.places.result, number, primary, made)
         return keep_build(self.places.result, manifest, self.session)
+
+    def _link_layouts(self, recipe: Recipe, phases: dict[str, float]) -> tuple[Path, ...]:
+        """Link the primary artifact in its other layouts; return the files."""
+        (primary,) = (one for one in recipe.artifacts if one.name == recipe.primary)
+        commands = read_commands(self.places.commands)
+        link = layouts.find_link(commands, self.places.objects / primary.made)
+        linker = self.spec.linker
+        if link is None or linker is None:
+            raise BuildError(
+                f"the build does not say how it linked {primary.made.name},"
+                " so it cannot be linked in other layouts",
+                hint="leave 'layouts' out",
+                log=self._keep_log(),
+            )
+        is_cxx = link.program == self.spec.compiler.cxx_name
+        program = self.places.work / RECORDING_COMPILERS[is_cxx]
+        made: list[Path] = []
+        for number in range(1, self.spec.inputs.layouts + 1):
+            self.notify(f"linking layout {number} of {self.spec.inputs.layouts}")
+            name = f"layout-{number}"
+            output = self.places.folder_seen / name
+            argv = (str(program), *layouts.link_again(link, linker, number, output))
+            step = BuildStep(phase=Phase.LAYOUTS, argv=argv)
+            seconds = self._step(step, link.folder)
+            phases[step.phase.value] = phases.get(step.phase.value, 0.0) + seconds
+            made.append(self.places.objects / name)
+        return tuple(made)
 
     def _tools(self) -> Tools:
         """Return the programs of the build, its compilers recording what they do."""
@@ -226,7 +258,8 @@ class _Making:
         path.chmod(0o755)
         return path
 
-    def _step(self, step: BuildStep) -> float:
+    def _step(self, step: BuildStep, folder: str = ".") -> float:
+        """Run a step in a folder of the objects' folder; return its seconds."""
         with self.places.log.open("ab") as log:
             log.write(f"$ {' '.join(shlex.quote(word) for word in step.argv)}\n".encode())
         env = {
@@ -241,7 +274,7 @@ class _Making:
         }
         command = process.Command(
             argv=step.argv,
-            cwd=self.places.objects,
+            cwd=self.places.objects / folder,
             env=env,
             isolated=True,
             log=self.places.log,

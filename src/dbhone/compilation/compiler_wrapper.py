@@ -28,6 +28,7 @@ def main() -> int:
         "cpu": round(usage.ru_utime + usage.ru_stime, 4),
         "memory": usage.ru_maxrss * 1024,
         "status": os.waitstatus_to_exitcode(status),
+        "program": compiler.rpartition("/")[2],
         "folder": os.path.relpath(".", os.environ.get("DBHONE_FOLDER", ".")),
         "argv": arguments,
     }

@@ -52,20 +52,22 @@ class BuildInputs(BuildKeys):
 
     ``source`` is a source reference. ``copy_number`` tells apart builds of the same inputs: a
     control that is built again has 1. ``profile_source`` is the source whose profile a build
-    takes, such as the release before; None is its own.
+    takes, such as the release before; None is its own. ``layouts`` is in how many random orders of
+    its functions it is linked besides the usual one.
     """
 
     source: str
     variant: _VariantByName
     copy_number: int = 0
     profile_source: str | None = None
+    layouts: int = 0
 
     @property
     def trained(self) -> BuildInputs:
         """The inputs of the instrumented build that is trained: those of the profile's source."""
-        if self.profile_source is None:
-            return self
-        changed = {"source": self.profile_source, "profile_source": None, "fixes": ()}
+        changed: dict[str, object] = {"layouts": 0}
+        if self.profile_source is not None:
+            changed |= {"source": self.profile_source, "profile_source": None, "fixes": ()}
         return self.model_copy(update=changed)
 
     @property
@@ -74,7 +76,9 @@ class BuildInputs(BuildKeys):
         linker = (f"linker={self.linker}",) if self.linker else ()
         rules = (f"packaging={self.packaging}",) if self.packaging else ()
         profile = (f"profile={self.profile_source}",) if self.profile_source else ()
-        words = " ".join((self.variant.name, *self.options, *self.fixes, *linker, *rules, *profile))
+        layouts = (f"layouts={self.layouts}",) if self.layouts else ()
+        rest = (*linker, *rules, *profile, *layouts)
+        words = " ".join((self.variant.name, *self.options, *self.fixes, *rest))
         return words if self.variant.ready_made else f"{words} with {self.compiler}"
 
     def chosen(self) -> dict[str, object]:

@@ -22,6 +22,8 @@ from dbhone.untrusted_files import open_untrusted
 FILE = "manifest.json"
 LOG = "build.log"
 COMMANDS = "commands.jsonl"
+LAYOUTS = "layouts"
+"""The folder of a build's other layouts, each under its number."""
 _LONGEST_RECORD = 1 << 27
 """Bytes of the file of compile commands; those of MySQL 8.0 take 5 MB."""
 _ASSEMBLY = (".S", ".s")
@@ -40,7 +42,8 @@ _Seconds: TypeAlias = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)
 class CompileCommand(_Record):
     """One call of the compiler; times in seconds, memory in bytes.
 
-    ``folder`` is where it was called, relative to the build's folder.
+    ``program`` is the name of the compiler, empty in old records. ``folder`` is where it was
+    called, relative to the build's folder.
     """
 
     phase: str
@@ -49,6 +52,7 @@ class CompileCommand(_Record):
     cpu: _Seconds
     memory: int
     status: int
+    program: str = ""
     folder: str = "."
     argv: tuple[str, ...]
 
@@ -59,6 +63,11 @@ class CompileCommand(_Record):
         Assembly is not compiled: there is nothing in it to optimise.
         """
         return "-c" in self.argv and self.status == 0 and not self._assembles
+
+    @property
+    def links(self) -> bool:
+        """Whether it linked objects to the file that it names."""
+        return "-c" not in self.argv and "-o" in self.argv[:-1] and self.status == 0
 
     @property
     def _assembles(self) -> bool:
@@ -275,6 +284,12 @@ class Build:
     def path(self, artifact: str) -> Path:
         """Return where a file of the build is. Raises KeyError for one that it does not have."""
         return self.folder / self.manifest.files[artifact].path
+
+    @property
+    def layouts(self) -> tuple[Build, ...]:
+        """The build with its code in the other layouts in which it was linked, if any."""
+        numbers = range(1, self.manifest.inputs.layouts + 1)
+        return tuple(Build(self.folder / LAYOUTS / str(one), self.manifest) for one in numbers)
 
     @property
     def shown_compiler(self) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process
+from dbhone.compilation import layouts
 from dbhone.compilation.bolt import check_memory
 from dbhone.compilation.distribution_rules import SYSTEM_FILES, check_packaging
 from dbhone.compilation.inputs import BuildInputs
@@ -120,8 +120,13 @@ class BuildSpec:
             compiler_identity=self.compiler.identity,
         )
 
+    @property
+    def linker(self) -> str | None:
+        """The linker that the compiler is told to call, None for its own choice."""
+        return linker_of(self.inputs, self.compiler)
+
     def _check_linker(self) -> None:
-        linker = self.inputs.linker
+        linker = self.linker
         if linker is None:
             return
         if linker == "lld" and self.compiler.family is CompilerFamily.GCC and self._has_lto:
@@ -130,10 +135,15 @@ class BuildSpec:
                 " read gcc's objects for link-time optimisation",
                 hint="take another linker, such as mold, or leave 'linker' out",
             )
-        if shutil.which(_LINKER_PROGRAM + linker) is None:
+        if self.compiler.find(_LINKER_PROGRAM + linker) is None:
             raise ToolError(
                 f"the linker {linker} is not installed: there is no {_LINKER_PROGRAM}{linker}",
                 hint=f"install it: apt-get install {linker}, or name another linker",
+            )
+        if self.inputs.layouts and linker not in layouts.LINKERS:
+            raise VariantError(
+                f"the linker {linker} cannot link functions in a random order",
+                hint=f"for 'layouts' take {' or '.join(layouts.LINKERS)}, or leave 'linker' out",
             )
         own = self.inputs.variant.flags(self.compiler, self.pass_).link
         other = next((flag for flag in own if flag.startswith(_USE_LINKER)), _USE_LINKER + linker)
@@ -157,12 +167,13 @@ class BuildSpec:
         flags = self.inputs.variant.flags(
             self.compiler, self.pass_, profile=profile, build_folder=build_folder
         )
-        if self.inputs.linker is not None:
-            link = (*flags.link, _USE_LINKER + self.inputs.linker)
-            flags = dataclasses.replace(flags, link=link)
+        if self.linker is not None:
+            flags = flags + Flags(link=(_USE_LINKER + self.linker,))
+        if self.inputs.layouts:
+            flags = flags + layouts.flags()
         takes_foreign = self.pass_.takes_profile and self.inputs.profile_source is not None
         if takes_foreign and self.compiler.family is CompilerFamily.GCC:
-            flags = dataclasses.replace(flags, compile=(*flags.compile, _TOLERANT))
+            flags = flags + Flags(compile=(_TOLERANT,))
         return flags
 
     def tools(self, *, compiler: Path, cxx_compiler: Path) -> Tools:
@@ -181,7 +192,7 @@ class BuildSpec:
     def programs(self) -> tuple[Path, ...]:
         """Return the compilers and what belongs to them, such as the linker."""
         tools = self.tools(compiler=self.compiler.path, cxx_compiler=self.compiler.path)
-        linker = () if self.inputs.linker is None else (_LINKER_PROGRAM + self.inputs.linker,)
+        linker = () if self.linker is None else (_LINKER_PROGRAM + self.linker,)
         return (*dataclasses.astuple(tools), *map(Path, linker))
 
     def named_files(self) -> tuple[Path, ...]:
@@ -236,8 +247,9 @@ class BuildSpec:
             "processor": self._processor(),
             **self.inputs.digest_entries(),
         }
-        if self.inputs.linker is not None:
-            inputs["linker_version"] = _version_line(_LINKER_PROGRAM + self.inputs.linker)
+        if self.linker is not None:
+            linker = self.compiler.find(_LINKER_PROGRAM + self.linker)
+            inputs["linker_version"] = _version_line(str(linker))
         if self.dbms.needs_cxx:
             inputs["c++"] = self._cxx_identity()
         return digest_of(inputs)
@@ -259,6 +271,13 @@ class BuildSpec:
         argv = (str(self.compiler.path), "-march=native", "-E", "-v", "-x", "c", "/dev/null")
         output = process.output_of(argv) or ""
         return digest_of([line for line in output.splitlines() if "cc1" in line])
+
+
+def linker_of(inputs: BuildInputs, compiler: Compiler) -> str | None:
+    """Return the linker that the compiler is told to call, None for its own choice."""
+    if inputs.linker is None and inputs.layouts:
+        return layouts.usual_linker(compiler.family)
+    return inputs.linker
 
 
 def _version_line(program: str) -> str | None:

@@ -126,15 +126,7 @@ class Variant:
             profile=profile,
             build_folder=build_folder,
         )
-        parts = [transform.flags(context) for transform in self.transforms]
-        return Flags(
-            compile=tuple(flag for part in parts for flag in part.compile),
-            link=tuple(flag for part in parts for flag in part.link),
-            primary_link=tuple(flag for part in parts for flag in part.primary_link),
-            proof=tuple(flag for part in parts for flag in part.proof),
-            post_link=tuple(word for part in parts for word in part.post_link),
-            guidance=next((part.guidance for part in parts if part.guidance), None),
-        )
+        return sum((transform.flags(context) for transform in self.transforms), Flags())
 
     def check(self, compiler: Compiler) -> None:
         """Raise VariantError or ToolError if this compiler cannot make the variant here."""

@@ -28,6 +28,7 @@ class Phase(StrEnum):
     CONFIGURE = "configure"
     COMPILE = "compile"
     TOOLS = "tools"
+    LAYOUTS = "layouts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from dbhone.compilation.bolt import check_memory
 from dbhone.compilation.feature_probe import try_variant
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
+from dbhone.compilation.spec import linker_of
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import (
     BuildError,
@@ -235,12 +236,9 @@ class Execution:
         if error is not None or subject.inputs.variant.ready_made:
             return error
         inputs = subject.inputs
-        probe = try_variant(
-            self._service.compiler(inputs.compiler),
-            inputs.variant.name,
-            self._session,
-            inputs.linker,
-        )
+        compiler = self._service.compiler(inputs.compiler)
+        linker = linker_of(inputs, compiler)
+        probe = try_variant(compiler, inputs.variant.name, self._session, linker)
         if probe.works:
             return _memory_shortage(inputs) if inputs.variant.post_link else None
         return ToolError(probe.reason or "", hint="'hone doctor' says what to do")

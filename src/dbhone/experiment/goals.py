@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Protocol
 
 from dbhone import registry
-from dbhone.compilation import bolt
+from dbhone.compilation import bolt, layouts
 from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.toolchain import check_name
 from dbhone.compilation.toolchain import requirements_of as compiler_requirements
 from dbhone.dbms.base import DRAWER, Dbms, load_dbms, system_names
 from dbhone.errors import UnknownName
@@ -232,6 +233,8 @@ def _requirements_of(inputs: BuildInputs, *, is_kept: bool) -> Iterator[Requirem
         return
     dbms = load_dbms(inputs.dbms)
     yield from compiler_requirements(inputs.compiler, cxx=dbms.needs_cxx)
+    if inputs.layouts and inputs.linker is None:
+        yield from layouts.requirements(check_name(inputs.compiler))
     for need in dbms.requirements:
         # An option may name a library that lies where no compiler looks by itself.
         if not (inputs.options and need.kind is RequirementKind.HEADER):

@@ -54,6 +54,17 @@ def task_order(seed: int, block: int) -> int:
     return random.Random(f"{seed}/{block}/order").randrange(_LARGEST_SEED)
 
 
+def layout_number(seed: int, block: int, subject: str, layouts: int) -> int:
+    """Return which layout of its code a subject has in a block, from 1 to ``layouts``.
+
+    Each has its turn before one comes again. The order differs between subjects, so that base and
+    control, which are one build, have different layouts.
+    """
+    turn, position = divmod(block, layouts)
+    chance = random.Random(f"{seed}/{subject}/{turn}/layouts")
+    return chance.sample(range(1, layouts + 1), layouts)[position]
+
+
 @dataclass(frozen=True, slots=True)
 class BlockSeed:
     """What is random in a block: its data, and the order of what clients do.

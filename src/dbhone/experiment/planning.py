@@ -280,7 +280,7 @@ def _making_steps(subject: SubjectDeclaration, estimator: Estimator) -> Iterator
         kind = PostLink if pass_.post_link else Compile
         needs = (linked if pass_.post_link else source, *(profile if pass_.takes_profile else ()))
         step = kind(
-            label=", ".join(filter(None, (subject.label, inputs.variant.note(pass_)))),
+            label=", ".join(filter(None, (_named(subject, inputs), inputs.variant.note(pass_)))),
             subjects=(subject.name,),
             needs=needs,
             makes=" ".join((estimator.identity(inputs, pass_), *needs)),
@@ -295,6 +295,10 @@ def _making_steps(subject: SubjectDeclaration, estimator: Estimator) -> Iterator
             profile = (train.makes,)
         else:
             linked = step.makes
+
+
+def _named(subject: SubjectDeclaration, inputs: BuildInputs) -> str:
+    return f"{subject.name}: {inputs.label}"
 
 
 def _train(

@@ -25,6 +25,7 @@ _EARLIER_SHORT = "frozen"
 """The word of earlier files for short slices."""
 SEEDS = 2**32
 """How many seeds there are, from 0 on."""
+MOST_LAYOUTS = 64
 _USUAL = DeclaredDesign()
 
 
@@ -224,7 +225,8 @@ class DesignSection(_Section):
 
     ``servers`` says how many servers are up at once. With ``control``, which is usual, the base is
     measured twice, whether or not the file has a subject for that. With ``stop_early`` measuring
-    ends as soon as every candidate's summary is clear.
+    ends as soon as every candidate's summary is clear. With ``layouts`` every build is linked in so
+    many random orders of its functions, and each start of a subject takes one of them.
     """
 
     target: Percent = _USUAL.target
@@ -237,6 +239,7 @@ class DesignSection(_Section):
     allot: bool = True
     control: bool = True
     stop_early: bool = False
+    layouts: int = Field(default=0, ge=0, le=MOST_LAYOUTS)
 
 
 class ExperimentFile(_Section):

@@ -19,7 +19,7 @@ from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, Sizin
 from dbhone.dbms.base_settings import LOOSE, RequestedSetting
 from dbhone.errors import DriverError
 from dbhone.experiment.model import TrainingCommand
-from dbhone.experiment.order import BlockSeed
+from dbhone.experiment.order import BlockSeed, layout_number
 from dbhone.files import digest_of, digest_of_file
 from dbhone.home import Notify, Session
 from dbhone.instance import data, page_cache, settings
@@ -94,7 +94,8 @@ class ServerSpec:
     An instrumented one writes its counters to the folder ``counters``. With its clients it may hold
     ``memory`` bytes, all that is usable if it is None. ``plain`` are the programs that make data
     directories and tell of settings, if the server's own must not: BOLT's counters have one place,
-    which each start of the program would spoil.
+    which each start of the program would spoil. ``layouts`` are the same programs with the server's
+    code in other layouts.
     """
 
     dbms: ServerDbms
@@ -105,6 +106,16 @@ class ServerSpec:
     counters: Path | None = None
     memory: int | None = None
     plain: Installation | None = None
+    layouts: tuple[Installation, ...] = ()
+
+    def in_block(self, seed: int, block: int, subject: str) -> ServerSpec:
+        """Return the server that a subject has in a block: in one of the layouts, if it has any."""
+        if not self.layouts:
+            return self
+        number = layout_number(seed, block, subject, len(self.layouts))
+        return dataclasses.replace(
+            self, installation=self.layouts[number - 1], plain=self.tools, layouts=()
+        )
 
     @property
     def tools(self) -> Installation:

@@ -356,6 +356,7 @@ def spec_of(experiment: Experiment, subject: SubjectDeclaration, build: Build) -
     return ServerSpec(
         dbms=dbms,
         installation=installation_of(dbms, build),
+        layouts=tuple(installation_of(dbms, layout) for layout in build.layouts),
         settings=(
             *experiment.observe.requested(dbms, subject.settings),
             *settings_with(subject, levers),

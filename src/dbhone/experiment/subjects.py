@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -142,6 +142,7 @@ class Subjects:
             variant=variant,
             copy_number=int(section.rebuild),
             profile_source=self._profile_source(name, section, variant),
+            layouts=self._declared.design.layouts if _can_have_layouts(keys, variant) else 0,
         )
 
     def _profile_source(self, name: str, section: SubjectSection, variant: Variant) -> str | None:
@@ -162,6 +163,11 @@ class Subjects:
             where = self._where.at("subjects", name)
             raise ExperimentError(f"{where}: {section.dbms} is not a server and has no levers")
         return self._where.meant(applied_levers.canonical, section.levers, "subjects", name)
+
+
+def _can_have_layouts(keys: Mapping[str, object], variant: Variant) -> bool:
+    """Return whether hone links the build, and nothing lays its code out afterwards."""
+    return not (variant.ready_made or variant.post_link or keys["packaging"])
 
 
 def with_varied(where: Locator, declared: ExperimentFile) -> ExperimentFile:

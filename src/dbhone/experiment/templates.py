@@ -48,6 +48,7 @@ OPTIONS: Mapping[str, str] = {
     "design.budget": "--budget",
     "design.target": "--target",
     "design.seed": "--seed",
+    "design.layouts": "--layouts",
 }
 """The options of commands that write an experiment, by the keys that they become."""
 
@@ -64,6 +65,7 @@ class DesignOptions:
     target: float
     seed: int
     stop_early: bool = False
+    layouts: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +102,7 @@ def design_table(options: DesignOptions, subjects: int) -> dict[str, Any]:
         "budget": f"{budget / 60:g}m",
         "seed": options.seed,
         **({"stop_early": True} if options.stop_early else {}),
+        **({"layouts": options.layouts} if options.layouts else {}),
     }
 
 

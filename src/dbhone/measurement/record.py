@@ -281,6 +281,11 @@ class Subject:
     layout: CodeLayout | None = None
 
     @property
+    def layouts(self) -> int:
+        """In how many random orders of its functions its build was linked, and measured."""
+        return int(self.inputs.get("layouts", 0))
+
+    @property
     def ready_made(self) -> bool:
         """Whether it is a server that somebody else has built."""
         return self.variant == READY_MADE

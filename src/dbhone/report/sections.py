@@ -19,7 +19,7 @@ from dbhone.report.context import EMPTY, ReportContext, label, serves, subject_r
 from dbhone.report.latencies import PERCENTILES, is_batch
 from dbhone.report.table import Cell, Column, Row, Table, columns
 from dbhone.report.wording import capital, compiler, figure, reach
-from dbhone.units import count_of, duration, size
+from dbhone.units import count_of, duration, listed, size
 
 _BASE = Cell(text="1")
 _SPREAD: dict[str, Callable[[Summary], float | None]] = {
@@ -274,7 +274,17 @@ def method_note(context: ReportContext) -> str | None:
 
 def _of_layout(context: ReportContext) -> Iterator[str]:
     built = {subject.build_digest for subject in context.subjects if not subject.ready_made}
-    if len(built) > 1:
+    layouts = max((subject.layouts for subject in context.subjects), default=0)
+    if layouts:
+        yield (
+            f"Every build was linked in {layouts} random orders of its functions, and each block "
+            "takes another one for each subject: where the linker places the code is part of the "
+            "spread from block to block."
+        )
+        fixed = [subject.name for subject in context.subjects if not subject.layouts]
+        if fixed:
+            yield f"The code of {listed(fixed)} has one layout only."
+    elif len(built) > 1:
         yield (
             "The figures are of these very binaries: where the linker placed the code is part of "
             "each ratio, and the same build linked in another order may differ a little."

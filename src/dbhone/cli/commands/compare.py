@@ -21,6 +21,7 @@ from dbhone.errors import UsageError
 from dbhone.experiment.goals import foresee_dbms
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
+from dbhone.experiment.schema import MOST_LAYOUTS
 from dbhone.experiment.templates import (
     COMPARISON,
     OPTIONS,
@@ -40,6 +41,7 @@ class _Options(GeneratedOptions):
     train: tuple[str, ...]
     tolerance: float | None
     stop_early: bool
+    layouts: int
 
 
 @click.command(
@@ -58,6 +60,12 @@ class _Options(GeneratedOptions):
 @train_option
 @click.option(
     "--stop-early", is_flag=True, help="Stop as soon as the difference is clear (p < 0.001)."
+)
+@click.option(
+    "--layouts",
+    type=click.IntRange(0, MOST_LAYOUTS),
+    default=0,
+    help="Link each build in so many random orders of its functions, and measure all of them.",
 )
 @tolerance_option
 @generated_options
@@ -92,7 +100,9 @@ def _experiment(context: Context, first: str, second: str, options: _Options) ->
         second=two,
         train=options.train,
         workload=options.workload,
-        design=dataclasses.replace(options.design, stop_early=options.stop_early),
+        design=dataclasses.replace(
+            options.design, stop_early=options.stop_early, layouts=options.layouts
+        ),
     )
     return parse(compare_text(request), name=COMPARISON, versions=known, options=OPTIONS)
 

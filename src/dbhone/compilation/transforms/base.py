@@ -110,6 +110,17 @@ class Flags:
     guidance: ProfileOptions | None = None
     post_link: tuple[str, ...] = ()
 
+    def __add__(self, later: Flags) -> Flags:
+        """Return both; of what a profile means to a build system, the first that says it."""
+        return Flags(
+            compile=(*self.compile, *later.compile),
+            link=(*self.link, *later.link),
+            primary_link=(*self.primary_link, *later.primary_link),
+            proof=(*self.proof, *later.proof),
+            guidance=self.guidance or later.guidance,
+            post_link=(*self.post_link, *later.post_link),
+        )
+
 
 class Transform:
     """One modification of a build.

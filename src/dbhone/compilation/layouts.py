@@ -1,0 +1,86 @@
+"""Layouts: one build, linked several times with its functions in other random orders.
+
+Where the linker happens to put a function decides with which others it shares cache lines, pages
+and entries of the branch predictor. That alone makes a step a little faster or slower (T. Mytkowicz
+and others, "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009), as a
+difference of two builds would. With several layouts of each build it becomes a part of the spread
+that intervals are made of (C. Curtsinger and E. Berger, "Stabilizer", ASPLOS 2013).
+
+Only functions of one kind change places: those that a compiler marked as hot, as unlikely or as
+needed for starting only stay together, since that is a part of what a profile brings.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from dbhone.compilation.manifest import COMMANDS, LAYOUTS, LOG, CompileCommand
+from dbhone.compilation.transforms.base import CompilerFamily, Flags
+from dbhone.requirements import Requirement
+from dbhone.untrusted_files import open_untrusted
+
+_SECTIONS = "-ffunction-sections"
+"""The linker can only move what is a section of its own."""
+_KINDS_APART = "-Wl,-z,keep-text-section-prefix"
+_SHUFFLE = {
+    "mold": "-Wl,--shuffle-sections={number}",
+    "lld": "-Wl,--shuffle-sections=.text*={number}",
+}
+_MOLD = Requirement(name="mold", package="mold")
+_USUAL = {CompilerFamily.GCC: "mold", CompilerFamily.CLANG: "lld"}
+"""lld cannot read gcc's objects for link-time optimisation."""
+LINKERS = tuple(_SHUFFLE)
+"""The linkers that can put functions into a random order."""
+
+
+def usual_linker(family: CompilerFamily) -> str:
+    """Return the linker that makes the layouts of builds by such a compiler."""
+    return _USUAL[family]
+
+
+def requirements(family: CompilerFamily) -> tuple[Requirement, ...]:
+    """Return what must be installed besides the compiler and what belongs to it."""
+    return (_MOLD,) if _USUAL[family] == _MOLD.name else ()
+
+
+def flags() -> Flags:
+    """Return what a build of several layouts is compiled and linked with."""
+    return Flags(
+        compile=(_SECTIONS,),
+        # With link-time optimisation it is the linker that compiles.
+        primary_link=(_SECTIONS, _KINDS_APART),
+        proof=(_SECTIONS,),
+    )
+
+
+def find_link(commands: Sequence[CompileCommand], made: Path) -> CompileCommand | None:
+    """Return the command that linked the file ``made``, by its name or the one it leads to."""
+    names = {made.name, Path(os.path.realpath(made)).name}
+    links = (command for command in reversed(commands) if command.links)
+    return next((command for command in links if Path(command.output).name in names), None)
+
+
+def link_again(link: CompileCommand, linker: str, number: int, output: Path) -> tuple[str, ...]:
+    """Return the arguments that link the same objects in the order of layout ``number``."""
+    position = link.argv.index("-o") + 1
+    before, after = link.argv[:position], link.argv[position + 1 :]
+    return (*before, str(output), *after, _SHUFFLE[linker].format(number=number))
+
+
+def keep_layout(result: Path, number: int, primary: Path, made: Path) -> None:
+    """Add layout ``number`` to the finished folder of a build: the same files but for the primary.
+
+    They are hard links, which need no space.
+    """
+    folder = result / LAYOUTS / str(number)
+    skipped = shutil.ignore_patterns(LAYOUTS, LOG, COMMANDS)
+    shutil.copytree(result, folder, symlinks=True, copy_function=os.link, ignore=skipped)
+    target = folder / primary
+    mode = target.stat().st_mode
+    target.unlink()
+    with open_untrusted(made) as linked, target.open("xb") as kept:
+        shutil.copyfileobj(linked, kept)
+    target.chmod(mode)

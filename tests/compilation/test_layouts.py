@@ -1,0 +1,131 @@
+"""Layouts: the same objects, linked in other orders of their functions."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dbhone.compilation import builder
+from dbhone.compilation.layouts import find_link
+from dbhone.compilation.manifest import Build, CompileCommand
+from dbhone.errors import BuildError, VariantError
+from dbhone.home import Session
+from tests.compilation.tiny import Tiny, make_spec, make_tree
+
+FUNCTIONS = 24
+WORK = (
+    "\n".join(
+        f"__attribute__((noinline)) int f{number}(int n)"
+        f" {{ volatile int x = n; return x + {number}; }}"
+        for number in range(FUNCTIONS)
+    )
+    + "\nint work(int n) { return "
+    + " + ".join(f"f{number}(n)" for number in range(FUNCTIONS))
+    + "; }\n"
+)
+COMPILERS = [
+    pytest.param(
+        compiler,
+        marks=pytest.mark.skipif(
+            not all(map(shutil.which, (compiler, linker))), reason=f"needs {compiler} and {linker}"
+        ),
+    )
+    for compiler, linker in (("gcc", "ld.mold"), ("clang", "ld.lld"))
+]
+
+
+def ignore(text: str) -> None:
+    del text
+
+
+def order_of(build: Build) -> list[str]:
+    """Return the functions of ``work.c`` in the order of their addresses."""
+    argv = ("nm", "--numeric-sort", str(build.path("program")))
+    printed = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+    names = (line.split()[-1].partition(".")[0] for line in printed.splitlines())
+    return [name for name in names if name in {f"f{number}" for number in range(FUNCTIONS)}]
+
+
+def output_of(build: Build) -> bytes:
+    return subprocess.run([build.path("program")], check=True, capture_output=True).stdout
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("variant", ["rel", "lto"])
+def test_each_layout_has_the_same_functions_in_an_order_of_its_own(
+    tmp_path: Path, session: Session, variant: str, compiler: str
+) -> None:
+    tree = make_tree(tmp_path / "source", work=WORK)
+    spec = make_spec(tree, variant, compiler=compiler, layouts=2)
+    build = builder.make(spec, session, ignore)
+    orders = [order_of(one) for one in (build, *build.layouts)]
+    assert len(build.layouts) == 2
+    assert len({tuple(order) for order in orders}) == 3
+    assert all(sorted(order) == sorted(orders[0]) and len(order) == FUNCTIONS for order in orders)
+    assert len({output_of(one) for one in (build, *build.layouts)}) == 1
+
+
+@pytest.mark.parametrize("compiler", COMPILERS[:1])
+def test_a_layout_takes_the_space_of_what_is_linked_only(
+    tmp_path: Path, session: Session, compiler: str
+) -> None:
+    spec = make_spec(
+        make_tree(tmp_path / "source"), compiler=compiler, layouts=1, dbms=Tiny(keep_folder=True)
+    )
+    build = builder.make(spec, session, ignore)
+    (layout,) = build.layouts
+    kept = Path("all/share/version")
+    assert (build.folder / kept).samefile(layout.folder / kept)
+    assert not build.path("program").samefile(layout.path("program"))
+
+
+def test_a_build_with_layouts_is_another_build(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path / "source")
+    digests = {make_spec(tree, layouts=number).digest() for number in (0, 2, 3)}
+    assert len(digests) == 3
+
+
+def test_what_is_trained_has_no_layouts_so_that_it_is_shared(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path / "source")
+    with_layouts, without = (make_spec(tree, "pgo", layouts=number).inputs for number in (2, 0))
+    assert with_layouts.trained == without.trained == without
+
+
+def test_a_linker_that_keeps_the_order_is_refused(tmp_path: Path) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), layouts=2, linker="bfd")
+    with pytest.raises(VariantError, match="bfd cannot link functions in a random order") as error:
+        spec.check()
+    assert error.value.hint == "for 'layouts' take mold or lld, or leave 'linker' out"
+
+
+@pytest.mark.parametrize("compiler", COMPILERS[:1])
+def test_a_build_that_hides_how_it_links_is_refused(
+    tmp_path: Path, session: Session, compiler: str
+) -> None:
+    spec = make_spec(
+        make_tree(tmp_path / "source"), compiler=compiler, layouts=1, dbms=Tiny(hide_link=True)
+    )
+    with pytest.raises(BuildError, match="the build does not say how it linked tiny"):
+        builder.make(spec, session, ignore)
+
+
+def test_the_last_link_of_a_file_counts_and_a_link_leads_to_it(tmp_path: Path) -> None:
+    def call(*argv: str, status: int = 0) -> CompileCommand:
+        return CompileCommand(
+            phase="compile", began=0, seconds=0, cpu=0, memory=0, status=status, argv=argv
+        )
+
+    wanted = call("x.o", "-o", "lib/libx.so.1.2")
+    commands = [
+        call("-c", "x.c", "-o", "libx.so.1.2"),
+        call("old.o", "-o", "libx.so.1.2"),
+        wanted,
+        call("x.o", "-o", "libx.so.1.2", status=1),
+        call("x.o", "-o", "other"),
+    ]
+    (tmp_path / "libx.so").symlink_to("libx.so.1.2")
+    assert find_link(commands, tmp_path / "libx.so") == wanted
+    assert find_link(commands, tmp_path / "liby.so") is None
