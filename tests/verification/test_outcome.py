@@ -17,16 +17,25 @@ from dbhone.verification.outcome import (
     Status,
     TestResult,
     compare,
-    merge_retry,
+    worse_of,
+    worse_of_base,
 )
 
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
 STATUSES = st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from(Status), max_size=8)
 
 
-def results(statuses: Mapping[str, Status], answers: Mapping[str, str] | None = None) -> ListResult:
+def results(
+    statuses: Mapping[str, Status], wrong: str = "", answers: Mapping[str, str] | None = None
+) -> ListResult:
+    """Return results; ``wrong`` is what failed tests found instead of what they expected."""
     tests = tuple(
-        TestResult(name=name, status=status, answer=(answers or {}).get(name, ""))
+        TestResult(
+            name=name,
+            status=status,
+            difference=wrong if status is Status.FAILED else "",
+            answer=(answers or {}).get(name, ""),
+        )
         for name, status in statuses.items()
     )
     return ListResult(
@@ -38,6 +47,10 @@ def results(statuses: Mapping[str, Status], answers: Mapping[str, str] | None = 
         seconds=1.0,
         finished_at=NOW,
     )
+
+
+def answering(answers: Mapping[str, str]) -> ListResult:
+    return results(dict.fromkeys(answers, Status.PASSED), answers=answers)
 
 
 def outcome(base: ListResult, candidate: ListResult) -> Outcome:
@@ -93,9 +106,9 @@ def test_a_test_that_gives_no_result_is_failed() -> None:
 
 
 def test_another_answer_is_a_failure_though_both_passed() -> None:
-    base = results({"a": Status.PASSED}, {"a": "1 row"})
-    assert compare(base, results({"a": Status.PASSED}, {"a": "2 rows"})).failures
-    assert not compare(base, results({"a": Status.PASSED}, {"a": "1 row"})).failures
+    base = answering({"a": "1 row"})
+    assert compare(base, answering({"a": "2 rows"})).failures
+    assert not compare(base, answering({"a": "1 row"})).failures
 
 
 def test_a_list_of_which_the_base_passes_nothing_is_no_proof() -> None:
@@ -119,39 +132,54 @@ def test_a_build_of_which_nothing_was_asked_has_not_passed() -> None:
     assert found.reason() == "nothing was asked of it"
 
 
-def test_what_failed_first_and_then_passed_is_undecided_and_told() -> None:
-    first = results({"a": Status.FAILED, "b": Status.FAILED, "c": Status.PASSED})
-    merged = merge_retry(
-        first, results({"a": Status.PASSED, "b": Status.FAILED, "c": Status.FAILED})
-    )
-    assert [test.status for test in merged.tests] == [
-        Status.UNDECIDED,
-        Status.FAILED,
-        Status.PASSED,
+PASSED = results(dict.fromkeys("abc", Status.PASSED))
+
+
+def test_what_a_candidate_fails_in_either_attempt_is_failed_and_tells_if_it_was_only_one() -> None:
+    once = results({"a": Status.FAILED, "b": Status.PASSED, "c": Status.FAILED}, "wrong")
+    then = results({"a": Status.PASSED, "b": Status.FAILED, "c": Status.FAILED}, "wrong")
+    failures = compare(PASSED, worse_of(PASSED, once, then)).failures
+    assert [(failure.test, failure.difference) for failure in failures] == [
+        ("a", "in one of two attempts:\nwrong"),
+        ("b", "in one of two attempts:\nwrong"),
+        ("c", "wrong"),
     ]
-    compared = compare(results(dict.fromkeys("abc", Status.PASSED)), merged)
-    assert (compared.undecided, compared.proving) == (("a",), 2)
-    assert [failure.test for failure in compared.failures] == ["b"]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "failed"),
-    [
-        (Status.PASSED, Status.FAILED, [SERVER]),
-        (Status.FAILED, Status.FAILED, [SERVER]),
-        (Status.FAILED, Status.PASSED, []),
-    ],
-)
-def test_a_server_that_crashes_the_second_time_has_failed(
-    first: Status, second: Status, failed: list[str]
+def test_what_a_base_fails_in_either_attempt_proves_nothing_and_is_named() -> None:
+    once = results({"a": Status.FAILED, "b": Status.PASSED, "c": Status.PASSED})
+    then = results({"a": Status.PASSED, "b": Status.FAILED, "c": Status.PASSED})
+    compared = compare(worse_of_base(once, then), results(dict.fromkeys("abc", Status.FAILED)))
+    assert compared.base_failures == ("a", "b")
+    assert [failure.test for failure in compared.failures] == ["c"]
+
+
+def test_what_a_base_answers_in_two_ways_is_undecided() -> None:
+    once, then = (answering({"a": "1 row", "b": word}) for word in ("2 rows", "3 rows"))
+    base = worse_of_base(once, then)
+    assert [test.status for test in base.tests] == [Status.PASSED, Status.UNDECIDED]
+
+
+@given(STATUSES, STATUSES)
+def test_which_attempt_comes_first_does_not_matter(
+    first: dict[str, Status], second: dict[str, Status]
 ) -> None:
-    merged = merge_retry(
-        results({"a": Status.FAILED, SERVER: first}),
-        results({"a": Status.PASSED, SERVER: second}),
+    one, other = (
+        compare(PASSED, worse_of(PASSED, results(each[0]), results(each[1])))
+        for each in ((first, second), (second, first))
     )
-    compared = compare(results({"a": Status.PASSED, SERVER: Status.PASSED}), merged)
-    assert [failure.test for failure in compared.failures] == failed
-    assert "a" in compared.undecided
+    assert {failure.test for failure in one.failures} == {
+        failure.test for failure in other.failures
+    }
+    assert set(one.undecided) == set(other.undecided)
+
+
+def test_a_server_that_crashes_in_either_attempt_has_failed() -> None:
+    base = results({"a": Status.PASSED, SERVER: Status.PASSED})
+    crashed = results({"a": Status.PASSED, SERVER: Status.FAILED})
+    for first, second in ((crashed, base), (base, crashed)):
+        failures = compare(base, worse_of(base, first, second)).failures
+        assert [failure.test for failure in failures] == [SERVER]
 
 
 @given(STATUSES, STATUSES)

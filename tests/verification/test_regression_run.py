@@ -17,6 +17,8 @@ from dbhone.verification.checks.base import Read, RegressionTests, TestCommand, 
 from dbhone.verification.harness import TestHarness
 from dbhone.verification.outcome import RUNNER, Evidence, Grade, Status, TestResult, compare
 from dbhone.verification.regression_run import RegressionRun
+from dbhone.verification.verify import Verification
+from tests.compilation.plain_build import plain_build
 from tests.package.builds import server_build
 
 LIST = TestList(name="parallel", grades=frozenset({Grade.SMOKE}), seconds=10)
@@ -35,6 +37,7 @@ def finished(printed: str, status: int = 0, *, timed_out: bool = False) -> proce
 
 
 WHOLE = finished("ok 1\nok 2\nok 3\n")
+ONE_FAILS = finished("not 1\nok 2\nok 3\n", 1)
 KILLED = finished("ok 1\n", -signal.SIGKILL)
 LATE = finished("ok 1\n", -signal.SIGKILL, timed_out=True)
 
@@ -64,6 +67,7 @@ def harness(tmp_path: Path) -> Iterator[TestHarness]:
     with open_session(Home(tmp_path / "home")) as session:
         pretended = SimpleNamespace(
             session=session,
+            notify=lambda _: None,
             check_needs=lambda _: None,
             tests_of=lambda *_: tmp_path / "tests",
             tree_of=lambda _: None,
@@ -112,7 +116,7 @@ def test_a_list_that_was_cut_off_twice_with_the_candidate_is_failed_and_not_kept
     base = run.base_result(harness, again=True)
     first = run.result(harness, again=True)
     assert [failure.test for failure in compare(base, first).failures] == ["2", "3", RUNNER]
-    compared = compare(base, run.repeat(harness, first))
+    compared = compare(base, run.attempted_twice(harness, base, first))
     assert [failure.test for failure in compared.failures] == ["2", "3", RUNNER]
     assert compared.failures[-1].difference == "the runner did not end within 900 s and was stopped"
     assert not compare(base, run.result(harness)).failures
@@ -125,18 +129,46 @@ def test_a_list_that_was_cut_off_only_once_counts_as_the_second_run_found_it(
     ends(monkeypatch, WHOLE, KILLED, WHOLE)
     base = run.base_result(harness, again=True)
     first = run.result(harness, again=True)
-    compared = compare(base, run.repeat(harness, first))
+    compared = compare(base, run.attempted_twice(harness, base, first))
     assert compared.failures == ()
     assert (compared.proving, compared.undecided) == (3, (RUNNER,))
-    assert run.result(harness).tests[-1].name == "3"
+    assert run.result(harness).attempts == 2
 
 
-def test_a_list_that_was_cut_off_the_second_time_only_is_failed(
+def test_a_list_that_was_cut_off_the_second_time_only_counts_as_both_attempts_found_it(
     harness: TestHarness, run: RegressionRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ends(monkeypatch, WHOLE, finished("not 1\nok 2\nok 3\n", 1), KILLED)
+    ends(monkeypatch, WHOLE, ONE_FAILS, KILLED)
     base = run.base_result(harness, again=True)
     first = run.result(harness, again=True)
-    compared = compare(base, run.repeat(harness, first))
-    assert [failure.test for failure in compared.failures] == [RUNNER]
-    assert compared.undecided == ("1",)
+    compared = compare(base, run.attempted_twice(harness, base, first))
+    assert [failure.test for failure in compared.failures] == ["1"]
+    assert compared.undecided == (RUNNER,)
+    assert run.result(harness).attempts == 2
+
+
+@pytest.fixture
+def verification(tmp_path: Path) -> Verification:
+    inputs = server_build(tmp_path, "f" * 64).manifest.inputs
+    base, candidate = (plain_build(tmp_path / name, inputs) for name in ("base", "candidate"))
+    return Verification(base=base, candidate=candidate, grade=Grade.SMOKE)
+
+
+def test_a_base_is_given_a_second_attempt_before_a_failure_counts(
+    harness: TestHarness, verification: Verification, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = ends(monkeypatch, WHOLE, ONE_FAILS, ONE_FAILS)
+    for _ in range(2):
+        compared = verification._compare_regression(Numbered(), LIST, harness)
+        assert (compared.base_failures, compared.failures) == (("1",), ())
+    assert next(left, None) is None, "what the base fails is kept, so nothing is run once more"
+
+
+def test_a_failure_that_the_base_does_not_show_counts_though_the_second_attempt_passes(
+    harness: TestHarness, verification: Verification, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = ends(monkeypatch, WHOLE, ONE_FAILS, WHOLE, WHOLE)
+    for _ in range(2):
+        compared = verification._compare_regression(Numbered(), LIST, harness)
+        assert [failure.test for failure in compared.failures] == ["1"]
+    assert next(left, None) is None, "no build is given a third attempt"

@@ -28,10 +28,12 @@ from dbhone.verification.outcome import (
     Status,
     TestResult,
     compare,
+    worse_of,
+    worse_of_base,
 )
 from dbhone.verification.outcome_store import OutcomeStore
 
-_FORMAT = 2
+_FORMAT = 3
 _SEED = 20261124
 _COUNT = 1000
 _TIMEOUT = 300.0
@@ -90,7 +92,7 @@ class QueryRun:
         first = self._answers(candidate, queries.texts)
         if not compare(queries.base, first).failures:
             return first
-        return _judged_again(queries.base, first, self._answers(candidate, queries.texts))
+        return worse_of(queries.base, first, self._answers(candidate, queries.texts))
 
     def _make(self, base: Build) -> Queries:
         self.harness.notify("generating queries")
@@ -98,7 +100,7 @@ class QueryRun:
             self._prepare(server).close()
             texts = self._generate(server)
         first, second = (self._answers(base, texts) for _ in range(2))
-        return Queries(texts=texts, base=_stable(first, second))
+        return Queries(texts=texts, base=worse_of_base(first, second))
 
     def _generate(self, server: Server) -> tuple[str, ...]:
         finished = process.run(
@@ -174,35 +176,3 @@ class QueryRun:
                 yield TestResult(
                     name=name, status=Status.PASSED, answer=answer, difference=difference
                 )
-
-
-def _judged_again(base: ListResult, first: ListResult, second: ListResult) -> ListResult:
-    """Return a candidate's second answers, judged by the base's.
-
-    What was wrong first and is right now is undecided. What was wrong first and tells nothing now,
-    since it took too long, is wrong.
-    """
-    wrong = {failure.test for failure in compare(base, first).failures}
-    still = {failure.test for failure in compare(base, second).failures}
-    before = {test.name: test for test in first.tests}
-
-    def judged(test: TestResult) -> TestResult:
-        if test.name not in wrong or test.name in still:
-            return test
-        if test.status is Status.UNDECIDED:
-            return before.get(test.name) or test.model_copy(update={"status": Status.FAILED})
-        return test.as_undecided()
-
-    return second.model_copy(update={"tests": tuple(map(judged, second.tests))})
-
-
-def _stable(first: ListResult, second: ListResult) -> ListResult:
-    """Return the answers of which a base gave the same twice; the others are undecided."""
-    again = {test.name: test for test in second.tests}
-    return first.model_copy(
-        update={"tests": tuple(_agreed(test, again.get(test.name)) for test in first.tests)}
-    )
-
-
-def _agreed(test: TestResult, other: TestResult | None) -> TestResult:
-    return test if test == other else test.as_undecided()

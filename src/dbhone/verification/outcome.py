@@ -19,8 +19,8 @@ SERVER = "(server)"
 """The test that a server passes by neither crashing nor refusing to stop."""
 RUNNER = "(runner)"
 """The test that a list fails whose runner was cut off; there is none for a runner that was not."""
-_BREAKING = frozenset({SERVER, RUNNER})
-"""What is never forgiven the second time."""
+_NO_RESULT = "it gave no result"
+_ONCE = "in one of two attempts:"
 _SHOWN = 3
 _EXCERPT = 240
 """The most characters of a difference that a page shows."""
@@ -57,6 +57,10 @@ class Status(StrEnum):
     """It shows nothing certain: it changes by itself, or took too long."""
 
 
+_SEVERITY = {Status.PASSED: 0, Status.UNDECIDED: 1, Status.SKIPPED: 2, Status.FAILED: 3}
+"""How bad it is for a test to end so: of two attempts the worse one counts."""
+
+
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -81,7 +85,11 @@ class TestResult(_Record):
 
 
 class ListResult(_Record):
-    """The results of one list of a check for one build. ``seconds`` is the wall time."""
+    """The results of one list of a check for one build.
+
+    ``attempts`` counts how often the list was run; of several, each test has its worst result.
+    ``seconds`` is the wall time of the first.
+    """
 
     check: str
     list: str
@@ -90,6 +98,7 @@ class ListResult(_Record):
     tests: tuple[TestResult, ...]
     seconds: float
     finished_at: datetime
+    attempts: int = 1
 
     def count(self, status: Status) -> int:
         """Return how many tests ended so."""
@@ -211,37 +220,60 @@ def compare(base: ListResult, candidate: ListResult) -> ListComparison:
     )
 
 
-def merge_retry(first: ListResult, second: ListResult) -> ListResult:
-    """Return the results of a list that was run twice.
+def worse_of_base(first: ListResult, second: ListResult) -> ListResult:
+    """Return a base's results of two attempts at a list: of each test the worse one.
 
-    What failed first and then passed is undecided. What failed only the second time counts as it
-    did the first time; but a server that crashed then has failed, and so has a runner that was cut
-    off. What a runner that was cut off did not come to counts as it did the second time.
+    A test that it passed with two different answers is undecided. The first attempt was whole, so
+    that the second need not be.
     """
-    cut_off = first.cut_off is not None
-    then_passed = _passed(second) - _passed(first)
-    ran = {test.name for test in first.tests}
-    doubtful = then_passed & ran if cut_off else then_passed
-    broke = {
-        test.name: test
-        for test in second.tests
-        if test.name in _BREAKING and test.status is Status.FAILED
-    }
-    added = (
-        test
-        for test in second.tests
-        if test.name not in ran and (cut_off or test.name in doubtful or test.name in broke)
-    )
-    merged = (
-        test.as_undecided() if test.name in doubtful else test for test in (*first.tests, *added)
-    )
-    return first.model_copy(update={"tests": tuple(broke.get(test.name, test) for test in merged)})
+    worse = worse_of(first, first, second)
+    answers = {test.name: test.answer for test in first.tests}
+
+    def certain(test: TestResult) -> TestResult:
+        another = test.status is Status.PASSED and test.answer != answers.get(test.name)
+        return test.as_undecided() if another else test
+
+    tests = tuple(certain(test) for test in worse.tests if test.name != RUNNER)
+    return worse.model_copy(update={"tests": tests})
 
 
-def _passed(result: ListResult) -> set[str]:
-    """Return the tests that were passed; the runner passes by not being cut off."""
-    passed = {test.name for test in result.tests if test.status is Status.PASSED}
-    return passed if result.cut_off is not None else passed | {RUNNER}
+def worse_of(base: ListResult, first: ListResult, second: ListResult) -> ListResult:
+    """Return a candidate's results of two attempts at a list: of each test the worse one.
+
+    Which one is worse is judged by the base. An attempt that was cut off says nothing about the
+    tests that it did not come to. The runner is failed if both were, and undecided if one was.
+    """
+    expected = {test.name: test for test in base.tests if test.status is Status.PASSED}
+    one, other = _results(first, second), _results(second, first)
+    tests = [_worse(one[name], other[name], expected.get(name)) for name in one]
+    cut_off = [test for each in (first, second) for test in each.tests if test.name == RUNNER]
+    runner = cut_off[-1:] if len(cut_off) > 1 else [test.as_undecided() for test in cut_off]
+    return first.model_copy(update={"tests": (*tests, *runner), "attempts": 2})
+
+
+def _results(attempt: ListResult, other: ListResult) -> dict[str, TestResult]:
+    """Return an attempt's results by name, also of the tests that only the other tells of."""
+    results = {test.name: test for test in attempt.tests if test.name != RUNNER}
+    for test in other.tests:
+        if test.name not in results and test.name != RUNNER:
+            none = TestResult(name=test.name, status=Status.FAILED, difference=_NO_RESULT)
+            results[test.name] = none if attempt.cut_off is None else test
+    return results
+
+
+def _worse(one: TestResult, other: TestResult, expected: TestResult | None) -> TestResult:
+    """Return the worse of two results of a test, which tells if it was wrong only once."""
+
+    def severity(found: TestResult) -> tuple[bool, int]:
+        wrong = expected is not None and _difference(expected, found) is not None
+        return wrong, _SEVERITY[found.status]
+
+    better, worse = sorted((one, other), key=severity)
+    if severity(better) == severity(worse):
+        return one
+    if worse.difference and severity(worse)[0] > severity(better)[0]:
+        return worse.model_copy(update={"difference": f"{_ONCE}\n{worse.difference}"})
+    return worse
 
 
 def _failures(
@@ -262,7 +294,7 @@ def _failures(
 def _difference(expected: TestResult, result: TestResult | None) -> str | None:
     """Return what a candidate's result has other than the base's, None if nothing."""
     if result is None:
-        return "it gave no result"
+        return _NO_RESULT
     if result.status is Status.UNDECIDED:
         return None
     if result.status is Status.SKIPPED:

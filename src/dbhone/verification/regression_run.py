@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,11 +28,12 @@ from dbhone.verification.outcome import (
     ListResult,
     Status,
     TestResult,
-    merge_retry,
+    worse_of,
+    worse_of_base,
 )
 from dbhone.verification.outcome_store import OutcomeStore
 
-_FORMAT = 2
+_FORMAT = 3
 """Counts up when results of an older hone do not count any more."""
 _PATIENCE = 10.0
 """How many times the usual seconds a list may take."""
@@ -82,12 +84,23 @@ class RegressionRun:
         log = OutcomeStore(harness.session.home, self.build.digest).log(name)
         raise DriverError(what, log=log, hint="the same command again runs the list once more")
 
-    def repeat(self, harness: TestHarness, first: ListResult) -> ListResult:
-        """Run the list once more; return, and keep, what is certain of both results."""
+    def base_attempted_twice(self, harness: TestHarness, first: ListResult) -> ListResult:
+        """Run a base's list once more; return, and keep, the results of both attempts."""
+        return self._once_more(harness, lambda second: worse_of_base(first, second))
+
+    def attempted_twice(
+        self, harness: TestHarness, base: ListResult, first: ListResult
+    ) -> ListResult:
+        """Run a candidate's list once more; return, and keep, the results of both attempts."""
+        return self._once_more(harness, lambda second: worse_of(base, first, second))
+
+    def _once_more(
+        self, harness: TestHarness, merged_with: Callable[[ListResult], ListResult]
+    ) -> ListResult:
         tests = harness.tests_of(self.regression, self.build)
         name, outcomes = self._name(tests), OutcomeStore(harness.session.home, self.build.digest)
         second, printed = harness.exclusively(lambda: self._run(harness, tests))
-        merged = merge_retry(first, second)
+        merged = merged_with(second)
         outcomes.keep(name, merged, outcomes.log(name).read_bytes() + printed)
         return merged
 
