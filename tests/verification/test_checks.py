@@ -67,6 +67,24 @@ select1.test... Ok (23ms) (helper 2)
 io.test... FAILED - 1 errors of 30 tests (53ms) (helper 1)
 join5.test... FAILED - 1 errors of 51 tests (146ms) (helper 1)
 """
+RUNNER_END = """\
+2 errors from 104 tests.
+Errors in: io.test join5.test
+No leaks - all allocations freed.
+Test database is /job/testrunner.db
+Test log file is /job/testrunner.log
+This test has FAILED.
+"""
+RUNNER_CRASHED = """\
+Launching helper 1 (testfixture testrunner.tcl helper 1)
+Launching helper 2 (testfixture testrunner.tcl helper 2)
+select1.test... Ok (23ms) (helper 2)
+0 errors from 23 tests.
+Tests DID NOT FINISH (crashed?): {left}
+Test database is /job/testrunner.db
+Test log file is /job/testrunner.log
+This test has FAILED.
+"""
 RUNNER_LOG = """\
 io-5.4... Ok
 io-5.5...
@@ -103,6 +121,64 @@ def test_results_of_sqlites_runner_are_read_with_what_single_tests_got() -> None
     ]
     assert found["io.test"].difference.endswith("! io-5.5 got:      [16384]")
     assert found["join5.test"].difference == "1 of its tests fail"
+
+
+def test_a_script_whose_helper_crashed_has_failed() -> None:
+    printed = RUNNER_CRASHED.format(left="io.test")
+    found = {test.name: test for test in TEST_RUNNER.results(printed, lambda _: "")}
+    assert found["select1.test"].status is Status.PASSED
+    assert found["io.test"].status is Status.FAILED
+    assert found["io.test"].difference == "it did not finish"
+
+
+TOLD_15 = """
+========================
+ 1 of 4 tests failed.
+========================
+"""
+PASSED_15 = """
+=======================
+ All 217 tests passed.
+=======================
+"""
+MTR_FAILED = """\
+The servers were restarted 3 times
+
+Completed: Failed 1/106 tests, 99.06% were successful.
+
+Failing test(s): main.func_math
+"""
+MTR_PASSED = "The servers were restarted 3 times\n\nCompleted: All 106 tests were successful.\n"
+MTR_TIMEOUT = "Timeout: All 40 tests were successful.\n"
+MTR_STOPPED = "Not all tests completed: Failed 1/40 tests, 97.50% were successful.\n"
+MTR_LEFT = "In completed tests: All 40 tests were successful.\n"
+
+
+@pytest.mark.parametrize(
+    ("regression", "printed", "whole"),
+    [
+        (PG_REGRESS, PG_15 + TOLD_15, True),
+        (PG_REGRESS, PG_15 + PASSED_15, True),
+        (PG_REGRESS, PG_15, False),
+        (PG_REGRESS, PG_16 + "1..3\n# 1 of 3 tests failed.\n", True),
+        (PG_REGRESS, PG_16 + "Bail out!# could not fork: no memory\n", False),
+        (MYSQL_TEST_RUN, MTR_FAILED, True),
+        (MARIADB_TEST_RUN, MTR_PASSED, True),
+        (MYSQL_TEST_RUN, MTR_TIMEOUT, False),
+        (MYSQL_TEST_RUN, MTR_STOPPED, False),
+        (MYSQL_TEST_RUN, MTR_LEFT, False),
+        (MYSQL_TEST_RUN, "mysql-test-run: *** ERROR: Test suite aborted\n", False),
+        (TEST_RUNNER, RUNNER + RUNNER_END, True),
+        (TEST_RUNNER, RUNNER, False),
+        (TEST_RUNNER, RUNNER_CRASHED.format(left="io.test join5.test"), True),
+        (TEST_RUNNER, RUNNER_CRASHED.format(left="io.test join5.test where.test"), False),
+        (DB_STRESS, "", True),
+    ],
+)
+def test_a_runner_says_that_it_has_come_to_the_end_of_its_list(
+    regression: RegressionTests, printed: str, *, whole: bool
+) -> None:
+    assert regression.came_to_end(printed) is whole
 
 
 def test_results_of_mariadb_test_run_are_read_with_their_combinations() -> None:

@@ -36,8 +36,9 @@ def finished(printed: str, status: int = 0, *, timed_out: bool = False) -> proce
     )
 
 
-WHOLE = finished("ok 1\nok 2\nok 3\n")
-ONE_FAILS = finished("not 1\nok 2\nok 3\n", 1)
+WHOLE = finished("ok 1\nok 2\nok 3\nthe end\n")
+ONE_FAILS = finished("not 1\nok 2\nok 3\nthe end\n", 1)
+GAVE_UP = finished("ok 1\n", 1)
 KILLED = finished("ok 1\n", -signal.SIGKILL)
 LATE = finished("ok 1\n", -signal.SIGKILL, timed_out=True)
 
@@ -60,6 +61,9 @@ class Numbered(RegressionTests):
             TestResult(name=number, status=Status.PASSED if word == "ok" else Status.FAILED)
             for word, number in lines
         )
+
+    def came_to_end(self, printed: str) -> bool:
+        return printed.endswith("the end\n")
 
 
 @pytest.fixture
@@ -90,7 +94,11 @@ def ends(monkeypatch: pytest.MonkeyPatch, *endings: process.Finished) -> Iterato
 
 @pytest.mark.parametrize(
     ("ending", "said"),
-    [(KILLED, "was ended by SIGKILL"), (LATE, "did not end within 900 s and was stopped")],
+    [
+        (KILLED, "was ended by SIGKILL"),
+        (LATE, "did not end within 900 s and was stopped"),
+        (GAVE_UP, "ended with exit code 1 before the end of the list"),
+    ],
 )
 def test_a_list_that_was_cut_off_with_the_base_is_an_error_and_is_run_again_the_next_time(
     ending: process.Finished,
@@ -112,12 +120,13 @@ def test_a_list_that_was_cut_off_with_the_base_is_an_error_and_is_run_again_the_
 def test_a_list_that_was_cut_off_twice_with_the_candidate_is_failed_and_not_kept(
     harness: TestHarness, run: RegressionRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left = ends(monkeypatch, WHOLE, KILLED, LATE, WHOLE)
+    left = ends(monkeypatch, WHOLE, GAVE_UP, LATE, WHOLE)
     base = run.base_result(harness, again=True)
     first = run.result(harness, again=True)
-    assert [failure.test for failure in compare(base, first).failures] == ["2", "3", RUNNER]
+    assert [failure.test for failure in compare(base, first).failures] == [RUNNER]
     compared = compare(base, run.attempted_twice(harness, base, first))
-    assert [failure.test for failure in compared.failures] == ["2", "3", RUNNER]
+    assert [failure.test for failure in compared.failures] == [RUNNER]
+    assert compared.undecided == ("2", "3")
     assert compared.failures[-1].difference == "the runner did not end within 900 s and was stopped"
     assert not compare(base, run.result(harness)).failures
     assert next(left, None) is None

@@ -18,7 +18,8 @@ from dbhone.units import count_of
 SERVER = "(server)"
 """The test that a server passes by neither crashing nor refusing to stop."""
 RUNNER = "(runner)"
-"""The test that a list fails whose runner was cut off; there is none for a runner that was not."""
+"""The test that a list fails whose runner did not come to its end; there is none for one that did.
+"""
 _NO_RESULT = "it gave no result"
 _ONCE = "in one of two attempts:"
 _SHOWN = 3
@@ -106,7 +107,7 @@ class ListResult(_Record):
 
     @property
     def cut_off(self) -> str | None:
-        """How the list's runner was cut off before its end, None if it was not."""
+        """How the list's runner stopped before its end, None if it came to it."""
         ends = (
             test.difference
             for test in self.tests
@@ -199,13 +200,16 @@ def compare(base: ListResult, candidate: ListResult) -> ListComparison:
 
     Only a test that the base passes proves something, and none that is undecided. A candidate
     fails such a test, too, if it gave no result, as a test program that crashed gives none. The
-    base's runner was not cut off, so a candidate's must not be either.
+    base's runner was not cut off, so a candidate's must not be either; the tests that one did not
+    come to are undecided.
     """
     found = {test.name: test for test in candidate.tests}
     ended = (TestResult(name=RUNNER, status=Status.PASSED),) if RUNNER in found else ()
     tests = (*base.tests, *ended)
     passed = [test for test in tests if test.status is Status.PASSED]
     doubtful = {test.name for test in candidate.tests if test.status is Status.UNDECIDED}
+    if candidate.cut_off is not None:
+        doubtful |= {test.name for test in passed} - found.keys()
     undecided = tuple(test.name for test in passed if test.name in doubtful)
     return ListComparison(
         check=base.check,
@@ -215,7 +219,9 @@ def compare(base: ListResult, candidate: ListResult) -> ListComparison:
         proving=len(passed) - len(undecided),
         base_failures=tuple(test.name for test in base.tests if test.status is Status.FAILED),
         undecided=undecided,
-        failures=tuple(_failures(candidate, passed, found)),
+        failures=tuple(
+            _failures(candidate, (test for test in passed if test.name not in doubtful), found)
+        ),
         seconds=candidate.seconds,
     )
 

@@ -33,7 +33,7 @@ from dbhone.verification.outcome import (
 )
 from dbhone.verification.outcome_store import OutcomeStore
 
-_FORMAT = 3
+_FORMAT = 4
 """Counts up when results of an older hone do not count any more."""
 _PATIENCE = 10.0
 """How many times the usual seconds a list may take."""
@@ -127,18 +127,27 @@ class RegressionRun:
             remove_tree(folder)
         server = (_server_result(crash),) if needs_server and results else ()
         ending = f"the runner {finished.ending()}"
-        cut_off = TestResult(name=RUNNER, status=Status.FAILED, difference=ending)
         result = ListResult(
             check=self.regression.name,
             list=self.list.name,
             build=self.build.digest,
             evidence=self.regression.evidence,
-            tests=(*results, *server, *((cut_off,) if finished.cut_off else ())),
+            tests=(*results, *server, *self._cut_off(finished)),
             seconds=time.monotonic() - began,
             finished_at=datetime.now(UTC),
         )
         told = "" if finished.ok else f"\n{ending}\n"
         return result, finished.output + told.encode() + (crash or "").encode()
+
+    def _cut_off(self, finished: process.Finished) -> tuple[TestResult, ...]:
+        """Return the test that a runner fails that did not come to the end of its list."""
+        if finished.cut_off:
+            how = f"the runner {finished.ending()}"
+        elif not self.regression.came_to_end(finished.text()):
+            how = f"the runner {finished.ending()} before the end of the list"
+        else:
+            return ()
+        return (TestResult(name=RUNNER, status=Status.FAILED, difference=how),)
 
     def _finish(
         self, harness: TestHarness, tests: Path, folder: Path

@@ -22,6 +22,8 @@ _RESULT = re.compile(
     r"\[ (?P<word>pass|fail|skipped|disabled|warning)[^\]]*\]",
     re.MULTILINE,
 )
+_END = re.compile(r"^Completed: (?:All \d+|Failed \d+/\d+) tests\b", re.MULTILINE)
+"""Where it stops before, it begins this line otherwise, or ends without it."""
 _STATUS = {"pass": Status.PASSED, "fail": Status.FAILED}
 _LONGEST = 4000
 
@@ -97,6 +99,10 @@ class MysqlTestRunner(RegressionTests):
         """Return a result for each test and combination, with what a failed one printed."""
         del read
         return tuple(_results(printed))
+
+    def came_to_end(self, printed: str) -> bool:
+        """Return whether all tests have completed."""
+        return _END.search(printed) is not None
 
 
 def _results(printed: str) -> Iterator[TestResult]:

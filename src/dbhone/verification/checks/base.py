@@ -156,6 +156,13 @@ class RegressionTests(Check):
     def results(self, printed: str, read: Read) -> tuple[TestResult, ...]:
         """Return the results in what it printed and in the files that it left."""
 
+    @abstractmethod
+    def came_to_end(self, printed: str) -> bool:
+        """Return whether it says in what it printed that it has come to the end of the list.
+
+        The exit code does not tell: it is that of tests that failed, too.
+        """
+
 
 class GeneratedQueries(Check):
     """Random queries about the tables of a schema, whose answers are compared with the base's."""

@@ -39,6 +39,11 @@ _RESULT = re.compile(
     r"|^(?P<tap>ok|not ok) +\d+ +[-+] (?P<tap_name>\S+)",
     re.MULTILINE,
 )
+_END = re.compile(
+    # The same two kinds; of a list that ends early neither is printed.
+    r"^ (?:All \d+|\d+ of \d+) tests (?:passed|failed)\b|^1\.\.\d+$",
+    re.MULTILINE,
+)
 _DIFFERENCE = re.compile(r"^diff .*/results/(?P<name>[^/\s]+)\.out$", re.MULTILINE)
 _LONGEST = 4000
 
@@ -142,6 +147,10 @@ class PgRegress(RegressionTests):
         """Return a result for each test, with what differs from its expected output."""
         differences = _by_test(read("regression.diffs"))
         return tuple(_result(match, differences) for match in _RESULT.finditer(printed))
+
+    def came_to_end(self, printed: str) -> bool:
+        """Return whether it has counted its tests."""
+        return _END.search(printed) is not None
 
 
 def _result(match: re.Match[str], differences: dict[str, str]) -> TestResult:

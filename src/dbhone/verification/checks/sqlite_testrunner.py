@@ -43,6 +43,9 @@ _LIBRARY = Path(".libs/libsqlite3.so.0")
 _RESULT = re.compile(
     r"^(?P<name>\S+)\.\.\. (?:(?P<ok>Ok)|FAILED - (?P<errors>\d+) errors? of \d+ tests?)", re.M
 )
+_UNFINISHED = re.compile(r"^Tests DID NOT FINISH \(crashed\?\): (.+)$", re.M)
+_HELPER = re.compile(r"^Launching helper ", re.M)
+_END = re.compile(r"^Test log (?:file )?is ", re.M)
 _WRONG = re.compile(r"^! (\S+) (expected|got): .*$", re.M)
 _LONGEST = 2000
 
@@ -130,7 +133,7 @@ class SqliteTestRunner(RegressionTests):
     def results(self, printed: str, read: Read) -> tuple[TestResult, ...]:
         """Return a result for each test script; what it found is in the runner's log."""
         wrong = [(match[1], match[0]) for match in _WRONG.finditer(read("testrunner.log"))]
-        return tuple(
+        ended = (
             TestResult(
                 name=match["name"],
                 status=Status.PASSED if match["ok"] else Status.FAILED,
@@ -138,6 +141,24 @@ class SqliteTestRunner(RegressionTests):
             )
             for match in _RESULT.finditer(printed)
         )
+        unfinished = (
+            TestResult(name=name, status=Status.FAILED, difference="it did not finish")
+            for name in _unfinished(printed)
+        )
+        return (*ended, *unfinished)
+
+    def came_to_end(self, printed: str) -> bool:
+        """Return whether the runner ended, and no script was left when all its helpers crashed.
+
+        A helper that crashes leaves one script unfinished, and begins no other.
+        """
+        helpers = len(_HELPER.findall(printed)) or 1
+        return _END.search(printed) is not None and len(_unfinished(printed)) <= helpers
+
+
+def _unfinished(printed: str) -> list[str]:
+    match = _UNFINISHED.search(printed)
+    return match[1].split() if match else []
 
 
 def _said(match: re.Match[str], wrong: list[tuple[str, str]]) -> str:
