@@ -120,6 +120,7 @@ def package(
     differing: list[str] | None = None,
     glibc: str | None = None,
     variant: str | None = None,
+    native_cpu_flags: list[str] | None = None,
 ) -> bytes:
     array = array or samples()
     build = copy.deepcopy(BUILD)
@@ -127,6 +128,8 @@ def package(
         build["buildDefinition"]["internalParameters"]["glibc"] = glibc
     if variant is not None:
         build["buildDefinition"]["externalParameters"]["variant"] = variant
+    if native_cpu_flags is not None:
+        build["buildDefinition"]["internalParameters"]["native_cpu_flags"] = native_cpu_flags
     if image is not None:
         build["buildDefinition"]["internalParameters"]["image"] = image.stated
     entries = files(array)

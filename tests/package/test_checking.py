@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -83,6 +84,31 @@ def test_it_is_told_where_the_processor_is_too_old_or_may_be_another(
     assert (checked.why_not_here is None) is (reason is None)
     assert (checked.why_perhaps_not_here or "").startswith(doubt or "")
     assert (checked.why_perhaps_not_here is None) is (doubt is None)
+
+
+@pytest.mark.parametrize(
+    ("needed", "reason"),
+    [
+        (["avx2", "bmi2"], None),
+        (
+            ["avx2", "avx512f", "sha_ni"],
+            "it was compiled as rel+native, and this machine's processor lacks avx512f, sha_ni",
+        ),
+    ],
+)
+def test_it_is_told_what_this_processor_lacks_of_the_one_that_it_was_built_for(
+    needed: list[str], reason: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dbhone.compilation.host._cpu_flags", lambda _: V3_FLAGS)
+    checked = check_package(package(variant="rel+native", native_cpu_flags=needed))
+    assert checked.why_not_here == reason
+    assert checked.why_perhaps_not_here is None
+
+
+@pytest.mark.parametrize("stated", [["a\x1b[31m"], ["avx2", "A VX"], "avx2"])
+def test_what_is_no_flag_of_a_processor_is_no_statement(stated: Any) -> None:
+    with pytest.raises(PackageError, match="statements are incomplete"):
+        check_package(package(native_cpu_flags=stated))
 
 
 def test_a_c_library_of_no_version_is_no_statement() -> None:

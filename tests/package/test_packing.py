@@ -92,20 +92,22 @@ def test_the_read_me_says_how_the_levers_of_the_measured_server_are_set(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("variant", "said"),
+    ("variant", "native", "said"),
     [
-        ("o3", None),
-        ("o3+v3", "It needs a processor that has abm, avx, avx2,"),
-        ("o3+native", "It was compiled for the very processor of the machine that built it"),
+        ("o3", (), None),
+        ("o3+v3", (), "It needs a processor that has abm, avx, avx2,"),
+        ("o3+native", ("avx2", "sha_ni"), "It needs a processor that has avx2, sha_ni. The"),
+        ("o3+native", (), "It was compiled for the very processor of the machine that built it"),
     ],
 )
 def test_the_read_me_says_on_which_processors_it_runs(
-    variant: str, said: str | None, tmp_path: Path
+    variant: str, native: tuple[str, ...], said: str | None, tmp_path: Path
 ) -> None:
     home = Home(tmp_path / "home")
     build = server_build(tmp_path, put_tree(home, "LICENSE"))
     inputs = build.manifest.inputs.model_copy(update={"variant": parse_variant(variant)})
-    build = Build(build.folder, build.manifest.model_copy(update={"inputs": inputs}))
+    facts = {"inputs": inputs, "native_cpu_flags": native}
+    build = Build(build.folder, build.manifest.model_copy(update=facts))
     text = read_me(packed(build, home))
     assert said in text if said else "processor" not in text
 

@@ -356,6 +356,7 @@ class _Making:
             primary=recipe.primary,
             added_flags=recipe.added_flags,
             unmovable=recipe.unmovable,
+            native_cpu_flags=spec.native_cpu_flags(),
             built_at=datetime.now(UTC),
         )
 

@@ -6,10 +6,25 @@ import gzip
 import platform
 from pathlib import Path
 
+from dbhone import process
 from dbhone.compilation.transforms.base import Transform
 from dbhone.files import text_if_there
 
 _ROOT = Path("/")
+_LINUX_NAMES = {
+    "bmi": "bmi1",
+    "gcchavesynccompareandswap16": "cx16",
+    "lahfsahf": "lahf_lm",
+    "lzcnt": "abm",
+    "pclmul": "pclmulqdq",
+    "prfchw": "3dnowprefetch",
+    "rdrnd": "rdrand",
+    "sha": "sha_ni",
+    "sse3": "pni",
+}
+"""What Linux calls what compilers define a macro for, where the names differ in more than marks."""
+_OF_KERNELS = frozenset({"invpcid", "pconfig", "wbnoinvd", "xsaves"})
+"""Instructions that only a kernel may execute: compilers name them, and no program needs them."""
 
 
 def lack(transform: Transform, root: Path = _ROOT) -> str | None:
@@ -37,6 +52,28 @@ def lacking_instructions(cpu_flags: frozenset[str], root: Path = _ROOT) -> str |
     """Return in words what this machine's processor lacks of these, None if it has them all."""
     missing = sorted(cpu_flags - _cpu_flags(root))
     return f"this machine's processor lacks {', '.join(missing)}" if missing else None
+
+
+def native_cpu_flags(compiler: Path, root: Path = _ROOT) -> tuple[str, ...]:
+    """Return what -march=native lets a compiler use of this processor, as Linux names it.
+
+    It is what the compiler defines a macro for then, and does not otherwise.
+    """
+    used = {_plain(macro) for macro in _macros(compiler, "-march=native") - _macros(compiler)}
+    named = {_plain(_LINUX_NAMES.get(name, name)) for name in used}
+    flags = _cpu_flags(root) - _OF_KERNELS
+    return tuple(sorted(flag for flag in flags if _plain(flag) in named))
+
+
+def _macros(compiler: Path, *flags: str) -> frozenset[str]:
+    argv = (str(compiler), *flags, "-dM", "-E", "-x", "c", "/dev/null")
+    lines = (line.split() for line in (process.output_of(argv) or "").splitlines())
+    return frozenset(words[1] for words in lines if len(words) > 1)
+
+
+def _plain(name: str) -> str:
+    """Return ``avx512vbmi2`` of ``__AVX512VBMI2__`` and of ``avx512_vbmi2``."""
+    return name.replace("_", "").lower()
 
 
 def _cpu_flags(root: Path) -> frozenset[str]:

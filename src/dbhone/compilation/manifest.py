@@ -194,8 +194,9 @@ class Manifest(_Record):
     is where it was compiled, empty in old builds. Nothing is known of the compiler of a ready-made
     server; ``libraries`` are the folders of libraries that it brings along. ``added_flags`` are
     the flags that the recipe added to the variant's, because the tree needs them. ``unmovable``
-    are functions that a post-link optimiser must leave alone. ``post_link`` says what one did;
-    ``seconds`` then includes its own.
+    are functions that a post-link optimiser must leave alone. ``native_cpu_flags`` are what the
+    processor had that the build was made for, as Linux names it, if it was made for one; old builds
+    do not say. ``post_link`` says what one did; ``seconds`` then includes its own.
     """
 
     digest: str
@@ -220,6 +221,7 @@ class Manifest(_Record):
     libraries: tuple[str, ...] = ()
     added_flags: tuple[str, ...] = ()
     unmovable: tuple[str, ...] = ()
+    native_cpu_flags: tuple[str, ...] = ()
     post_link: PostLinkRecord | None = None
     built_at: datetime
 
@@ -242,6 +244,11 @@ class Manifest(_Record):
     def note(self) -> str:
         """What tells it from the finished build of its variant, for people; empty for that."""
         return self.inputs.variant.note(self.pass_)
+
+    @property
+    def cpu_flags(self) -> frozenset[str]:
+        """What a processor must have that runs it, as Linux names it, as far as that is known."""
+        return self.inputs.variant.cpu_flags.union(self.native_cpu_flags)
 
     @property
     def compiling_pass(self) -> Pass:

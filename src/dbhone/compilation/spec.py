@@ -12,6 +12,7 @@ from dbhone import process
 from dbhone.compilation import layouts
 from dbhone.compilation.bolt import check_memory
 from dbhone.compilation.distribution_rules import SYSTEM_FILES, check_packaging
+from dbhone.compilation.host import native_cpu_flags
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.profile import Profile
 from dbhone.compilation.toolchain import Compiler
@@ -263,6 +264,12 @@ class BuildSpec:
     def _cxx_identity(self) -> str | None:
         cxx = self.compiler.find_cxx()
         return _version_line(str(cxx)) if cxx else None
+
+    def native_cpu_flags(self) -> tuple[str, ...]:
+        """Return what a processor must have for a build that is made for this one."""
+        if not self.inputs.variant.host_specific:
+            return ()
+        return native_cpu_flags(self.compiler.path)
 
     def _processor(self) -> str | None:
         """Return what the compiler makes of -march=native here, for builds that depend on it."""

@@ -34,6 +34,7 @@ from dbhone.package.repetition import Gain, gains
 from dbhone.source.elf import glibc_here, machine_here
 from dbhone.versions import numbers
 
+_CPU_FLAG = re.compile(r"[0-9a-z_]{1,40}")
 _VERSION = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,3}")
 _TOLERANCE = 1e-5
 """By how much another machine's arithmetic may differ, as a fraction."""
@@ -44,7 +45,8 @@ class Checked:
     """A package that is what it says.
 
     ``key`` is the id of the key that signed it, None if unsigned. ``build`` says what was built and
-    how, ``machine`` for which kind of processor, ``variant`` for which of them. ``glibc`` is the
+    how, ``machine`` for which kind of processor, ``variant`` for which of them. One for a single
+    processor names what that has, ``native_cpu_flags``; packages of before do not. ``glibc`` is the
     oldest version that is enough: None for an image, which brings one, and for a package that names
     none. ``grade`` was passed; ``lists`` has, for each list, how many of how many tests proved
     something. ``found`` is what its samples show of the ``subject``, computed here; both are None
@@ -69,6 +71,7 @@ class Checked:
     packaging: str | None
     measured: bool
     variant: str
+    native_cpu_flags: frozenset[str] = frozenset()
     glibc: str | None = None
     differing: tuple[str, ...] | None = None
     lacks: tuple[str, ...] = ()
@@ -81,7 +84,8 @@ class Checked:
         if self.machine != machine_here():
             return f"it is for {self.machine}, and this machine is {machine_here()}"
         variant = self._known_variant
-        lacking = None if variant is None else lacking_instructions(variant.cpu_flags)
+        of_variant = frozenset[str]() if variant is None else variant.cpu_flags
+        lacking = lacking_instructions(of_variant | self.native_cpu_flags)
         if lacking is not None:
             return f"it was compiled as {self.variant}, and {lacking}"
         if self.glibc is None:
@@ -99,7 +103,8 @@ class Checked:
         variant = self._known_variant
         if variant is None:
             return f"this hone does not know for which processors {self.variant} compiles"
-        return OF_ONE_PROCESSOR if variant.host_specific else None
+        unknown = variant.host_specific and not self.native_cpu_flags
+        return OF_ONE_PROCESSOR if unknown else None
 
     @property
     def _known_variant(self) -> Variant | None:
@@ -163,6 +168,7 @@ def _described(
         build=f"{asked['dbms']} {asked['version']}, {asked['variant']}: {flags}",
         machine=str(made["machine"]),
         variant=str(asked["variant"]),
+        native_cpu_flags=_cpu_flags(made.get("native_cpu_flags", [])),
         glibc=_glibc(made.get("glibc")) if made.get("image") is None else None,
         lacks=tuple(map(str, made.get("lacks", ()))),
         grade=outcome.grade.value,
@@ -182,6 +188,13 @@ def _glibc(stated: Any) -> str | None:
     if stated is not None and not _VERSION.fullmatch(str(stated)):
         raise ValueError("glibc")
     return None if stated is None else str(stated)
+
+
+def _cpu_flags(stated: Any) -> frozenset[str]:
+    """Return the names that a package states of a processor's flags. Raises ValueError."""
+    if not isinstance(stated, list) or not all(_CPU_FLAG.fullmatch(str(flag)) for flag in stated):
+        raise ValueError("native_cpu_flags")
+    return frozenset(map(str, stated))
 
 
 def _check_files(entries: Mapping[str, Entry], statements: Statements) -> None:

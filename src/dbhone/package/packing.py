@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbhone.compilation.inputs import BuildInputs
-from dbhone.compilation.manifest import Build
-from dbhone.compilation.variant import Variant
+from dbhone.compilation.manifest import Build, Manifest
 from dbhone.dbms.base import load_dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import PackageError, UsageError
@@ -50,7 +49,7 @@ OF_ONE_PROCESSOR = (
     "it was compiled for the very processor of the machine that built it: on another its programs"
     " may end with an illegal instruction"
 )
-"""What is to be said of a build that is specific to a host."""
+"""What is to be said of a build for one processor of which nothing is known."""
 _EPOCH = "SOURCE_DATE_EPOCH"
 _RULES = (
     "The packages are the distribution's own, built by its rules. They have its features and its",
@@ -215,6 +214,7 @@ def _provenance(build: Build, content: Content, image: Image | None) -> dict[str
                 ),
                 "added_flags": [without_paths(flag) for flag in manifest.added_flags],
                 "machine": content.machine,
+                "native_cpu_flags": list(manifest.native_cpu_flags),
                 "system_libraries": list(content.libraries),
                 "glibc": content.glibc,
                 "lacks": list(content.lacks),
@@ -373,7 +373,7 @@ def _read_me(
         "",
         *_lacks(content),
         *_besides(levers),
-        *_processors(manifest.inputs.variant),
+        *_processors(manifest),
         *(_RULES if manifest.inputs.packaging else ("The folder may lie anywhere.",)),
         *(_OF_ANOTHER_BUILD if measurement is not None and not measurement.is_of(build) else ()),
         "'hone package --check FILE' of the whole file says, on any machine, whether this is what",
@@ -394,12 +394,12 @@ def _besides(levers: tuple[str, ...]) -> list[str]:
     ]
 
 
-def _processors(variant: Variant) -> list[str]:
+def _processors(manifest: Manifest) -> list[str]:
     """Return the lines on the processors that it runs on, if not on all of its kind."""
     lines = []
-    if variant.cpu_flags:
-        lines.append(f"It needs a processor that has {', '.join(sorted(variant.cpu_flags))}.")
-    if variant.host_specific:
+    if manifest.cpu_flags:
+        lines.append(f"It needs a processor that has {', '.join(sorted(manifest.cpu_flags))}.")
+    if manifest.inputs.variant.host_specific and not manifest.native_cpu_flags:
         lines.append(f"{OF_ONE_PROCESSOR[0].upper()}{OF_ONE_PROCESSOR[1:]}.")
     return [*lines, ""] if lines else []
 
