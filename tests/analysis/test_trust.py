@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
 from dbhone.analysis.comparison import analyse
-from dbhone.analysis.trust import Trust, TrustGrade, trust
-from dbhone.analysis.verdict import Analysis, Summary, Verdict
+from dbhone.analysis.trust import Trust, TrustGrade, left_out, trust, trusted_subjects
+from dbhone.analysis.verdict import Analysis, Summary, Verdict, find_winner
 from dbhone.analysis.warnings import find_warnings
 from dbhone.measurement.record import Role, Run, Warning
 from tests.report.sample_run import SUBJECTS, Shape, a_run, samples, subject
@@ -96,13 +98,49 @@ def test_refused_transactions_matter_to_whom_the_figure_is_of() -> None:
     verdicts = {"pgo": (1.5, Verdict.FASTER), "lto": (1.2, Verdict.FASTER)}
     analysis = _judged(run, **verdicts, **{"lto+pgo": (1.1, Verdict.FASTER)})
     for name, grade in (
-        ("pgo", TrustGrade.NONE),
         ("rel", TrustGrade.NONE),
         ("control", TrustGrade.NONE),
         ("lto", TrustGrade.LIMITED),
+        ("pgo", TrustGrade.LIMITED),
     ):
         many = Warning(code="many-refused", text="", subject=name)
         found = trust(run, analysis, (many,), history=False)
         assert found.grade is grade
         assert f"transactions were refused, by {name}" in found.reason
     assert trust(run, analysis, (many,), history=True).grade is TrustGrade.LIMITED
+
+
+_CANDIDATES = ("lto", "pgo", "lto+pgo")
+
+
+@pytest.mark.parametrize(
+    ("refusing", "winner", "out"),
+    [
+        ((), "pgo", []),
+        (("lto",), "pgo", []),
+        (("pgo",), "lto", ["pgo"]),
+        (("pgo", "lto"), "lto+pgo", ["lto", "pgo"]),
+        (_CANDIDATES, "pgo", []),
+        (("rel", "pgo"), "pgo", []),
+        (("control", "pgo"), "pgo", []),
+    ],
+)
+def test_the_best_that_can_be_believed_wins(
+    refusing: Sequence[str], winner: str, out: list[str]
+) -> None:
+    run = replace(_run("control"), subjects=tuple(SUBJECTS[:2] + SUBJECTS[4:]))
+    ratios = {"pgo": 1.5, "lto": 1.2, "lto+pgo": 1.1}
+    faster = {name: (ratio, Verdict.FASTER) for name, ratio in ratios.items()}
+    analysis = _judged(run, **faster)
+    many = [Warning(code="many-refused", text="", subject=name) for name in refusing]
+    best = find_winner(analysis, trusted_subjects(run, many))
+    assert best is not None
+    assert best.subject == winner
+    assert sorted(score.subject for score in left_out(run, analysis, many)) == out
+
+
+def test_where_all_candidates_are_in_doubt_so_is_the_run() -> None:
+    run = replace(_run("control"), subjects=tuple(SUBJECTS[:2] + SUBJECTS[4:]))
+    analysis = _judged(run, pgo=(1.5, Verdict.FASTER), lto=(1.2, Verdict.FASTER))
+    many = [Warning(code="many-refused", text="", subject=name) for name in _CANDIDATES]
+    assert trust(run, analysis, many, history=False).grade is TrustGrade.NONE

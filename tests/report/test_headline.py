@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from dbhone.analysis.verdict import Analysis, Effect, Summary, Verdict, overall
-from dbhone.measurement.record import Run
+from dbhone.measurement.record import Run, Warning
 from dbhone.report.findings import Findings, findings_of
 from dbhone.report.headline import dissenting_steps, headline, one_line
+from dbhone.report.page import build_page
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_history import a_history, history_samples
 from tests.report.sample_run import SUBJECTS, Shape, a_run, samples
@@ -168,6 +169,36 @@ def test_tells_the_verdict_and_the_figure_of_the_only_candidate(ratio: float, wo
     run = replace(run, subjects=pair)
     said = one_line(findings_of(run, samples(run, Shape(effects={"pgo": (ratio, ratio)}))))
     assert re.fullmatch(words, said)
+
+
+def test_the_best_that_can_be_believed_wins_and_a_faster_one_that_cannot_is_named() -> None:
+    refused = Warning(code="many-refused", text="pgo's server refused", subject="pgo")
+    run = replace(small(), warnings=(refused,))
+    measured = samples(run, Shape(effects={"pgo": (1.5, 1.5), "lto": (1.2, 1.2)}))
+    found = findings_of(run, measured)
+    said = headline(found)
+    assert "lto (gcc" in said
+    assert re.search(r"pgo \(1\.\d+ times as fast\) was left out: its figures", said)
+    assert "Trust is limited: transactions were refused, by pgo" in said
+    assert one_line(found).startswith("lto is 1.2")
+    page = build_page(run, measured)
+    assert page.winner is not None
+    assert page.winner.name == "lto"
+
+
+def test_a_run_whose_only_faster_candidate_cannot_be_believed_has_no_winner() -> None:
+    refused = Warning(code="many-refused", text="pgo's server refused", subject="pgo")
+    run = replace(small(), warnings=(refused,))
+    measured = samples(run, Shape(effects={"pgo": (1.5, 1.5)}))
+    assert "was left out: its figures are not of the same work" in headline(
+        findings_of(run, measured)
+    )
+    page = build_page(run, measured)
+    assert page.winner is None
+    assert page.why_no_winner == (
+        "no candidate but pgo, whose figures are not of the same work, was certainly faster than"
+        " its base"
+    )
 
 
 def test_counts_the_steps_of_a_history_that_changed() -> None:

@@ -123,6 +123,24 @@ def test_the_best_wins_by_a_run_of_its_own_with_another_seed_verified() -> None:
     assert len(set(seeds)) == len(seeds)
 
 
+def test_where_the_best_did_other_work_the_next_best_is_measured_afresh() -> None:
+    asked = request()
+    finished = [ended(next_stage(asked, []), TRUE)]
+    confirmed = ended(next_stage(asked, finished), TRUE)
+    refused = Warning(code="many-refused", text="", subject="lto+pgo")
+    finished.append(replace(confirmed, run=replace(confirmed.run, warnings=(refused,))))
+    stage = next_stage(asked, finished)
+    assert isinstance(stage, Stage)
+    assert [each.name for each in stage.candidates] == ["pgo"]
+    decision = next_stage(asked, [*finished, ended(stage, TRUE)])
+    assert isinstance(decision, Decision)
+    assert decision.winner is not None
+    assert decision.winner.name == "pgo"
+    assert decision.rejected == {
+        "lto+pgo": "its figures are not of the same work as the base's: transactions were refused"
+    }
+
+
 def test_candidates_that_are_close_are_measured_in_another_rung() -> None:
     close = TRUE | {"pgo": (1.3, 1.4)}
     kinds = [each.kind for each in search(request(), close)[0]]

@@ -22,9 +22,10 @@ from dbhone.analysis.verdict import (
     half_width,
     likely,
     overall,
+    sound_scores,
 )
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Role, Run, Warning
+from dbhone.measurement.record import Role, Run, Subject, Warning
 from dbhone.units import count_of, listed
 
 _LARGE = 0.1
@@ -54,7 +55,7 @@ def trust(run: Run, analysis: Analysis, warnings: Collection[Warning], *, histor
     Whoever names a winner, words a headline or answers with an exit code goes by this grade alone.
     A ``history`` has no winner.
     """
-    best = None if history else find_best(analysis, run.subjects)
+    best = None if history else find_best(analysis, trusted_subjects(run, warnings))
     controls = _judged_controls(run, analysis)
     doubts = (
         _of_control(run, analysis, controls, warnings),
@@ -69,6 +70,44 @@ def trust(run: Run, analysis: Analysis, warnings: Collection[Warning], *, histor
         return Trust(grade=TrustGrade.LIMITED, reason="; ".join(limits))
     reason = _noise(run, analysis, controls[0], history=history)
     return Trust(grade=TrustGrade.GOOD, reason=reason)
+
+
+def trusted_subjects(run: Run, warnings: Collection[Warning]) -> tuple[Subject, ...]:
+    """Return a run's subjects without the candidates of which nothing is to be believed.
+
+    All who look for the best of a run look among these. If no candidate is left, all are: then the
+    best of them is in doubt, and with it the run.
+    """
+    unlike = doing_other_work(run, warnings)
+    left = tuple(subject for subject in run.subjects if subject.name not in unlike)
+    sound = any(each.role is Role.CANDIDATE and each.broken is None for each in left)
+    return left if sound else run.subjects
+
+
+def doing_other_work(run: Run, warnings: Collection[Warning]) -> frozenset[str]:
+    """Return the candidates that did other work than the base, since transactions were refused.
+
+    Where the base or a control is one that refused many, it is not the candidates that are odd.
+    """
+    candidates = {subject.name for subject in run.subjects if subject.role is Role.CANDIDATE}
+    refusing = frozenset(_refusing(warnings))
+    return refusing if refusing <= candidates else frozenset()
+
+
+def left_out(run: Run, analysis: Analysis, warnings: Collection[Warning]) -> tuple[Summary, ...]:
+    """Return the candidates that seem faster than the best that can be believed, by their figures.
+
+    They are none where no candidate can be believed.
+    """
+    trusted = trusted_subjects(run, warnings)
+    others = [subject for subject in run.subjects if subject not in trusted]
+    winner = find_winner(analysis, trusted)
+    least = 1.0 if winner is None else winner.ratio
+    return tuple(
+        score
+        for score in sound_scores(analysis, others, Role.CANDIDATE)
+        if score.verdict == Verdict.FASTER and score.ratio > least
+    )
 
 
 def _judged_controls(run: Run, analysis: Analysis) -> list[Summary]:
@@ -89,7 +128,7 @@ def _of_control(
         return None
     if all(subject.broken is not None for subject in repeats):
         return "the control broke"
-    measured = find_best(analysis, run.subjects) is not None
+    measured = find_best(analysis, trusted_subjects(run, warnings)) is not None
     return f"too little was measured {'of the control' if measured else 'for a verdict'}"
 
 
@@ -149,7 +188,7 @@ def _limits(
     steps = {left_out.step for left_out in analysis.left_out if left_out.metric == THROUGHPUT.name}
     if steps:
         yield f"{count_of(len(steps), 'step')} had too few blocks and were left out"
-    if not history and find_winner(analysis, run.subjects) is None:
+    if not history and find_winner(analysis, trusted_subjects(run, warnings)) is None:
         missed = _missed(run, analysis)
         if missed is not None and missed > _LARGE:
             yield f"half of such runs would have missed a difference of {_percent(missed)}"

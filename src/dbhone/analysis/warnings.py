@@ -15,6 +15,7 @@ import numpy as np
 from dbhone.analysis.gravity import CONTROL_DIFFERS, MANY_REFUSED, SOME_REFUSED, by_gravity
 from dbhone.analysis.sample_size import lacking
 from dbhone.analysis.shape_warnings import odd_shapes
+from dbhone.analysis.trust import trusted_subjects
 from dbhone.analysis.verdict import (
     MINIMUM_BLOCKS,
     Analysis,
@@ -147,13 +148,15 @@ def find_warnings(run: Run, samples: SampleArray, analysis: Analysis) -> tuple[W
     A warning that the run already carries is not repeated.
     """
     base = _of_base(run, samples)
+    refusals = tuple(refused(run, samples))
+    winner = find_winner(analysis, trusted_subjects(run, (*refusals, *run.warnings)))
     warnings = [
-        *_control(run, analysis),
+        *_control(run, analysis, winner),
         *_state(run),
         *_compilers(run),
         *lacking(run, samples, analysis),
         *_broken(run),
-        *refused(run, samples),
+        *refusals,
         *client_heavy(run, samples),
         *_drift(base),
         *(odd_shapes(run.base.name, samples) if run.base else ()),
@@ -168,13 +171,12 @@ def find_warnings(run: Run, samples: SampleArray, analysis: Analysis) -> tuple[W
     return by_gravity((*new, *run.warnings))
 
 
-def _control(run: Run, analysis: Analysis) -> Iterator[Warning]:
+def _control(run: Run, analysis: Analysis, winner: Summary | None) -> Iterator[Warning]:
     if not run.controls and analysis.effects:
         yield Warning(
             code="no-control",
             text="there is no A/A control, so nothing shows how much of the differences is noise",
         )
-    winner = find_winner(analysis, run.subjects)
     for control in run.controls:
         yield from _control_differs(analysis, control, f"{analysis.base} over again")
         if winner is not None:

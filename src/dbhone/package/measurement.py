@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from dbhone.analysis.comparison import analyse
+from dbhone.analysis.trust import trusted_subjects
 from dbhone.analysis.verdict import Analysis, Effect, Summary, find_winner
+from dbhone.analysis.warnings import refused
 from dbhone.errors import PackageError
 from dbhone.measurement.metric import BY_NAME
 from dbhone.measurement.record import Group, Role, Run, Step, Subject
@@ -48,7 +50,7 @@ class Measured:
     steps: tuple[Step, ...]
 
     @classmethod
-    def of_run(cls, run: Run) -> Measured:
+    def of_run(cls, run: Run, samples: SampleArray) -> Measured:
         """Return what the analysis needs to know of a run. Raises PackageError without a base."""
         if run.base is None:
             raise PackageError(f"run {run.id} has measured nothing")
@@ -57,7 +59,7 @@ class Measured:
             controls=run.controls,
             candidates=tuple(
                 subject.name
-                for subject in run.subjects
+                for subject in trusted_subjects(run, (*refused(run, samples), *run.warnings))
                 if subject.role is Role.CANDIDATE and subject.broken is None
             ),
             steps=run.steps,

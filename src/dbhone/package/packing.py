@@ -303,7 +303,7 @@ def _differing(first: Content, second: Content) -> tuple[str, ...]:
 
 def _measurement(measurement: EnclosedMeasurement) -> dict[str, Any]:
     run = measurement.run
-    measured = Measured.of_run(run)
+    measured = Measured.of_run(run, measurement.samples)
     # Of the file, not of the array that it was made of: so it is found again to the digit.
     samples = of_csv(to_csv(measurement.samples))
     if measurement.subject.name not in samples.subjects:

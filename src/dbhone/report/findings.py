@@ -14,8 +14,8 @@ from dbhone.analysis.indirect import ONE_RUN, Links
 from dbhone.analysis.joinable_run import joinable
 from dbhone.analysis.joining import Joined, join
 from dbhone.analysis.sample_size import SampleSize, needs
-from dbhone.analysis.trust import Trust, trust
-from dbhone.analysis.verdict import Analysis
+from dbhone.analysis.trust import Trust, left_out, trust, trusted_subjects
+from dbhone.analysis.verdict import Analysis, Summary
 from dbhone.analysis.warnings import find_warnings
 from dbhone.measurement.metric import (
     BYTES_READ,
@@ -30,7 +30,7 @@ from dbhone.measurement.metric import (
     THROUGHPUT,
     Metric,
 )
-from dbhone.measurement.record import Run, Warning
+from dbhone.measurement.record import Run, Subject, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.series import Observation
 from dbhone.report.context import serves
@@ -64,6 +64,16 @@ class Findings:
     history: History | None
     warnings: tuple[Warning, ...]
     origins: tuple[Origin, ...]
+
+    @property
+    def trusted(self) -> tuple[Subject, ...]:
+        """The subjects among which the best is looked for."""
+        return trusted_subjects(self.run, self.warnings)
+
+    @property
+    def left_out(self) -> tuple[Summary, ...]:
+        """The candidates that seem faster than the best of these, and cannot be believed."""
+        return left_out(self.run, self.analysis, self.warnings)
 
 
 def findings_of(run: Run, samples: SampleArray) -> Findings:

@@ -117,10 +117,11 @@ def headline(findings: Findings, *, history: str | None = None) -> str:
         return "There is no verdict: the run ended before its base was built."
     if run.base.broken is not None:
         return f"There is no verdict: the base {run.base.name} broke ({run.base.broken})."
-    candidates = [subject for subject in run.subjects if subject.role is Role.CANDIDATE]
+    candidates = [subject for subject in findings.trusted if subject.role is Role.CANDIDATE]
     data = _HeadlineData(run=run, base=run.base, analysis=findings.analysis, needs=findings.needs)
     versions = findings.history.versions if findings.history else ()
     text = _of_versions(data, versions, history) if history else _finding(data, candidates)
+    text += "" if history else _left_out(findings.left_out)
     grade, reason = findings.trust.grade, findings.trust.reason
     sound = [subject for subject in run.subjects if subject.broken is None]
     if grade is TrustGrade.NONE and _is_judged(data, sound):
@@ -128,6 +129,15 @@ def headline(findings: Findings, *, history: str | None = None) -> str:
     if grade is TrustGrade.LIMITED and _is_judged(data, candidates):
         return f"{text} Trust is limited: {reason}."
     return text
+
+
+def _left_out(scores: Sequence[Summary]) -> str:
+    """Return a sentence on the candidates that seem faster and cannot be believed."""
+    if not scores:
+        return ""
+    named = joined([f"{score.subject} ({_times(score)} as fast)" for score in scores])
+    were, whose = ("was", "its") if len(scores) == 1 else ("were", "their")
+    return f" {named} {were} left out: {whose} figures are not of the same work."
 
 
 def _is_judged(data: _HeadlineData, subjects: Sequence[Subject]) -> bool:
@@ -373,12 +383,12 @@ def _changes(history: History) -> str | None:
 
 def _winner_words(findings: Findings) -> str | None:
     run, analysis = findings.run, findings.analysis
-    winner = find_winner(analysis, run.subjects)
+    winner = find_winner(analysis, findings.trusted)
     if winner is not None:
         ratio = format_ratio(winner.ratio, winner)
         rejected = ", but was rejected" if winner.subject in run.rejected else ""
         return f"{winner.subject} is {ratio} times as fast as {analysis.base}{rejected}"
-    candidates = [subject for subject in run.subjects if subject.role is Role.CANDIDATE]
+    candidates = [subject for subject in findings.trusted if subject.role is Role.CANDIDATE]
     scores = sound_scores(analysis, candidates, Role.CANDIDATE)
     judged = [score for score in scores if score.verdict != Verdict.NOT_ENOUGH_DATA]
     if judged and len(candidates) == 1:

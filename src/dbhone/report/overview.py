@@ -173,7 +173,7 @@ def _costs(findings: Findings) -> str:
     That is the second figure by which a subject is judged, and it is said which of the two decides.
     """
     run, analysis = findings.run, findings.analysis
-    best = find_best(analysis, run.subjects)
+    best = find_best(analysis, findings.trusted)
     spent = cost(analysis, best.subject) if best is not None else None
     if best is None or spent is None or spent.low is None:
         return ""

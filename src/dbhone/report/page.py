@@ -270,7 +270,7 @@ def _winner(findings: Findings) -> tuple[Subject | None, str]:
     run, trust = findings.run, findings.trust
     if findings.history:
         return None, "it is a history: it compares versions"
-    best = find_winner(findings.analysis, run.subjects)
+    best = find_winner(findings.analysis, findings.trusted)
     name = best.subject if best else next(iter(run.rejected), "")
     if name in run.rejected:
         return None, f"{name} was rejected, since {run.rejected[name]}"
@@ -279,7 +279,9 @@ def _winner(findings: Findings) -> tuple[Subject | None, str]:
     if trust.grade is TrustGrade.NONE:
         return None, f"its figures are not to be trusted ({trust.reason})"
     if best is None:
-        return None, "no candidate was certainly faster than its base"
+        faster = joined([score.subject for score in findings.left_out])
+        but = f" but {faster}, whose figures are not of the same work," if faster else ""
+        return None, f"no candidate{but} was certainly faster than its base"
     return next(subject for subject in run.subjects if subject.name == name), ""
 
 

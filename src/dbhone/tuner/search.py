@@ -24,7 +24,9 @@ from dbhone.analysis.selection import (
     standings,
     survivors,
 )
+from dbhone.analysis.trust import doing_other_work
 from dbhone.analysis.verdict import MINIMUM_BLOCKS, Effect, Verdict
+from dbhone.analysis.warnings import refused
 from dbhone.errors import BudgetSpentError, UsageError
 from dbhone.experiment.load import parse, recorded
 from dbhone.experiment.model import Experiment
@@ -142,7 +144,8 @@ def ranking(choosing: Sequence[EndedRun]) -> tuple[Standing, ...]:
 def objection(ended: EndedRun, candidate: str, tolerated: float) -> str | None:
     """Return why a candidate is not to be used, by a run that measured it; None if it may win.
 
-    It broke, or it is certainly slower on a step by more than is tolerated.
+    It broke, it did other work than the base, or it is certainly slower on a step by more than is
+    tolerated.
     """
     run = ended.run
     for subject in run.subjects:
@@ -150,6 +153,8 @@ def objection(ended: EndedRun, candidate: str, tolerated: float) -> str | None:
             return subject.broken
     if BASE not in ended.samples.subjects:
         return None
+    if candidate in doing_other_work(run, (*refused(run, ended.samples), *run.warnings)):
+        return "its figures are not of the same work as the base's: transactions were refused"
     analysis = analyse(ended.samples, base=BASE, steps=run.steps, controls=run.controls)
     worst = min(
         (
