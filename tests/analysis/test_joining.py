@@ -57,6 +57,11 @@ def measured(
     return samples_of(*names, places, {THROUGHPUT.name: values[places]})
 
 
+def slow(*sets: str) -> tuple[Warning, ...]:
+    """Return the warnings that fresh clients measured these sets."""
+    return tuple(Warning(code="slow-operations", text="few", step=name) for name in sets)
+
+
 def joined(*runs: Run, blocks: int = 12, spread: float = 0.02) -> Joined:
     return join([joinable(each, measured(each, blocks=blocks, spread=spread)) for each in runs])
 
@@ -128,6 +133,19 @@ class TestWhatAddsUp:
         ratios = {each.subject: each.ratio for each in analysed(whole).effects}
         assert ratios["8.0"] == pytest.approx(0.6, rel=0.05)
         assert ratios["control"] == pytest.approx(1, rel=0.05)
+
+    def test_a_set_that_only_some_runs_measured_by_fresh_clients_is_left_out(self) -> None:
+        one, two = a_run(1, "5.6", "8.0"), a_run(2, "8.0", "8.4")
+        name = one.steps[0].set
+        whole = joined(one, replace(two, warnings=slow(name)))
+        assert whole.unlike_sets == (name,)
+        assert [step.name for step in whole.run.steps] == [
+            step.name for step in one.steps if step.set != name
+        ]
+        assert whole.samples.steps == tuple(step.name for step in whole.run.steps)
+        alike = joined(*(replace(run, warnings=slow(name)) for run in (one, two)))
+        assert alike.unlike_sets == ()
+        assert len(alike.run.steps) == STEPS
 
     def test_a_version_between_is_put_in_its_place(self) -> None:
         whole = joined(a_run(1, "5.6", "8.0", "9.0"), a_run(2, "5.6", "5.7"))
@@ -265,6 +283,12 @@ class TestWhatDoesNotAddUp:
         other = a_run(2, "8.0", "8.4", warnings=(chosen,))
         assert f"{way} in only one of" in self.refused(a_run(1, "5.6", "8.0"), other)
         joined(a_run(1, "5.6", "8.0", warnings=(chosen,)), other)
+
+    def test_sets_that_only_some_runs_measured_by_fresh_clients(self) -> None:
+        one, two = a_run(1, "5.6", "8.0"), a_run(2, "8.0", "8.4")
+        sets = {step.set for step in one.steps}
+        said = self.refused(one, replace(two, warnings=slow(*sets)))
+        assert "had fresh clients in only some of run 1 and run 2" in said
 
     def test_orders_that_contradict(self) -> None:
         said = self.refused(a_run(1, "5.6", "8.0", "8.4"), a_run(2, "8.4", "8.0"))

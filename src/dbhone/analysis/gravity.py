@@ -10,6 +10,8 @@ from dbhone.measurement.record import (
     ONE_SERVER,
     REJECTED,
     SHORT_SLICES,
+    SLOW_OPERATIONS,
+    STALLED_TRIAL,
     Warning,
 )
 
@@ -73,7 +75,8 @@ GRAVITY = (
     "setting-ignored",
     "observed-settings",
     "awake",
-    "slow-operations",
+    SLOW_OPERATIONS,
+    STALLED_TRIAL,
     "suite-note",
     "joined",
     SHORT_SLICES,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dbhone.analysis.history import Lineage
@@ -33,7 +33,8 @@ class Joined:
 
     ``run`` has the subjects of all runs, their common steps, and the controls of the base's run.
     The base is the oldest version, or that of the first run where not all runs are histories.
-    Another run's controls count as these if they repeat the same base. ``samples`` belong to
+    Another run's controls count as these if they repeat the same base. ``unlike_sets`` are measured
+    by fresh clients in some runs only, and no steps of the whole. ``samples`` belong to
     ``run``. ``lineage`` belongs to ``everything``, which has all other controls too, under names of
     their own; it has no versions where there is no history.
     """
@@ -42,6 +43,7 @@ class Joined:
     samples: SampleArray
     everything: SampleArray
     lineage: Lineage
+    unlike_sets: tuple[str, ...]
     parts: tuple[JoinableRun, ...]
 
 
@@ -52,7 +54,8 @@ def join(parts: Sequence[JoinableRun]) -> Joined:
     chained = _chained(parts if history else named_alike(parts), history=history)
     for later in chained[1:]:
         _check_alike(chained[0], later)
-    steps = _common_steps(chained)
+    unlike = _unlike_sets(chained)
+    steps = _common_steps(chained, unlike)
     order = _version_order(chained) if history else _subject_order(chained)
     # The controls that are shown are those of the base's own run, and others that are the same.
     home = next(part for part in chained if order[0] in part.compared)
@@ -79,6 +82,7 @@ def join(parts: Sequence[JoinableRun]) -> Joined:
         lineage=Lineage(
             versions=order if history else (), controls=controls, links=_links(chained, names, home)
         ),
+        unlike_sets=tuple(sorted(unlike)),
         parts=chained,
     )
 
@@ -219,8 +223,18 @@ def _check_alike(first: JoinableRun, part: JoinableRun) -> None:
         )
 
 
-def _common_steps(parts: Sequence[JoinableRun]) -> tuple[Step, ...]:
-    """Return the steps that all runs have; a step that one run trained on is in-sample."""
+def _unlike_sets(parts: Sequence[JoinableRun]) -> frozenset[str]:
+    """Return the sets that all runs have and only some of them measured by fresh clients."""
+    sets = [{step.set for step in part.run.steps} for part in parts]
+    slow = [part.run.slow_sets for part in parts]
+    return frozenset.union(*slow).intersection(*sets) - frozenset.intersection(*slow)
+
+
+def _common_steps(parts: Sequence[JoinableRun], unlike: Collection[str]) -> tuple[Step, ...]:
+    """Return the steps that all runs have and measured alike.
+
+    A step that one run trained on is in-sample.
+    """
     trained = {step.name for part in parts for step in part.run.steps if step.in_sample}
     first, *others = (
         [replace(step, in_sample=step.name in trained) for step in part.run.steps] for part in parts
@@ -228,7 +242,13 @@ def _common_steps(parts: Sequence[JoinableRun]) -> tuple[Step, ...]:
     common = tuple(step for step in first if all(step in other for other in others))
     if not common:
         raise UsageError(f"{_titles(parts)} have no step in common")
-    return common
+    alike = tuple(step for step in common if step.set not in unlike)
+    if not alike:
+        raise UsageError(
+            f"{listed(sorted(unlike))} had fresh clients in only some of {_titles(parts)}, which"
+            " changes how servers compare, and they have no other step in common"
+        )
+    return alike
 
 
 def _subject_order(parts: Sequence[JoinableRun]) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ from dbhone.instance.memory import check_memory, server_memory_limits
 from dbhone.instance.programs import installation_of, title_of
 from dbhone.instance.running_settings import not_taken
 from dbhone.instance.server import Server
-from dbhone.measurement.record import Step, Warning
+from dbhone.measurement.record import SLOW_OPERATIONS, STALLED_TRIAL, Step, Warning
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import ServerDriver, load_driver, load_driver_of
@@ -318,8 +318,13 @@ class ServerTarget(Target):
     def _warn_of_slow_operations(self, set_name: str, lasting: bool) -> None:
         few = f"too few operations of {set_name} end in a short slice"
         once = "the server stalled in a trial, so each of its slices had a new client"
-        text = f"{few}: {'each slice has a new client' if lasting else once}"
-        self.recorder.warn(Warning(code="slow-operations", text=text, step=set_name))
+        self.recorder.warn(
+            Warning(
+                code=SLOW_OPERATIONS if lasting else STALLED_TRIAL,
+                text=f"{few}: {'each slice has a new client' if lasting else once}",
+                step=set_name,
+            )
+        )
 
 
 def has_settled(before: ProfileCounts, after: ProfileCounts) -> bool:

@@ -102,6 +102,10 @@ def _table(file: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 SHORT_SLICES = "short-slices"
 """The code of the warning that says that sets were measured in short slices."""
+SLOW_OPERATIONS = "slow-operations"
+"""The code of the warning that fresh clients measured a set, though others had short slices."""
+STALLED_TRIAL = "stalled-trial"
+"""The code of the warning that fresh clients measured one trial of a set, and no other."""
 ONE_SERVER = "one-server"
 """The code of the warning that says that one server was up at a time."""
 COLD = "cold"
@@ -458,6 +462,15 @@ class Run:
     def in_short_slices(self) -> bool:
         """Whether sets were measured in short slices, as declared or as hone chose."""
         return self.declared.short_slices or self._carries(SHORT_SLICES)
+
+    @property
+    def slow_sets(self) -> frozenset[str]:
+        """The sets that fresh clients measured, since their operations are slow for short slices.
+
+        Some blocks of such a set may have been measured in short slices before.
+        """
+        slow = (warning.step for warning in self.warnings if warning.code == SLOW_OPERATIONS)
+        return frozenset(name for name in slow if name is not None)
 
     @property
     def one_server(self) -> bool:

@@ -145,10 +145,12 @@ def _how(whole: Joined) -> Warning:
             " run measured side by side are products of two ratios, and their intervals carry both"
             " runs' noise"
         )
+    unlike = joined(whole.unlike_sets)
+    without = f"; left out: {unlike}, as only some runs had to measure by fresh clients there"
     return Warning(
         code="joined",
         text=f"{joined([part.title for part in whole.parts])} were joined{how}; figures that are no"
-        " ratios are of different hours",
+        f" ratios are of different hours{without if unlike else ''}",
     )
 
 
