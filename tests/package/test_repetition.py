@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from dbhone import registry
 from dbhone.experiment.load import parse
 from dbhone.experiment.packaged import repeated_text
-from dbhone.package.repetition import Gain, gains, public_part, why_private
+from dbhone.measurement.record import Design
+from dbhone.package.repetition import Gain, as_measured, gains, public_part, why_private
+from tests.report.sample_run import a_run
 
 OPEN: dict[str, Any] = {
     "title": "Our shop's secret plan",
@@ -54,6 +57,22 @@ def test_what_names_only_what_everybody_has_is_enclosed_without_its_title() -> N
 )
 def test_what_names_something_of_its_users_is_not(table: str, key: str, value: object) -> None:
     assert why_private({**OPEN, table: {**OPEN[table], key: value}}) is not None
+
+
+def test_it_is_repeated_with_the_design_by_which_it_was_measured() -> None:
+    text = '[design]\nbudget = "20m"\nblocks = { min = 6, max = 9 }\n'
+    design = Design(seed=1, target=0.02, budget_seconds=1200.0, min_blocks=6, max_blocks=9)
+    usual = a_run(experiment=text, design=design)
+    assert as_measured(OPEN, usual) == OPEN
+    longer = replace(design, budget_seconds=7200.0, target=0.005, seed=7)
+    again = as_measured(OPEN, replace(usual, design=longer))
+    assert again["design"] == {
+        "budget": "2h",
+        "blocks": {"min": 6, "max": 9},
+        "target": "0.5%",
+        "seed": 7,
+    }
+    assert {**again, "design": OPEN["design"]} == OPEN
 
 
 @pytest.mark.parametrize("name", sorted(registry.toml_files("dbhone.experiment.experiments")))

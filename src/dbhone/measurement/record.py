@@ -15,7 +15,7 @@ from typing import Any
 
 from dbhone.errors import UsageError
 from dbhone.measurement.series import Series
-from dbhone.units import parse_duration, parse_percent
+from dbhone.units import exact_duration, parse_duration, parse_percent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -457,6 +457,19 @@ class Run:
     def declared(self) -> Declared:
         """What its experiment's file declares."""
         return read_declared(self.experiment)
+
+    @property
+    def design_otherwise(self) -> Mapping[str, str | int]:
+        """How it was measured otherwise than its file's ``[design]`` says, in the words of that."""
+        used, declared = self.design, self.declared.design
+        otherwise: dict[str, str | int] = {}
+        if used.budget_seconds != declared.budget_seconds:
+            otherwise["budget"] = exact_duration(used.budget_seconds)
+        if used.target != declared.target:
+            otherwise["target"] = f"{used.target * 100:.12g}%"
+        if used.seed != declared.seed:
+            otherwise["seed"] = used.seed
+        return otherwise
 
     @property
     def in_short_slices(self) -> bool:

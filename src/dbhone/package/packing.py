@@ -40,7 +40,7 @@ from dbhone.package.proof import (
     statement,
     write_proof,
 )
-from dbhone.package.repetition import public_part, why_private
+from dbhone.package.repetition import as_measured, public_part, why_private
 from dbhone.verification.outcome import Outcome
 from dbhone.verification.outcome_store import OutcomeStore
 
@@ -333,7 +333,7 @@ def _measurement(measurement: EnclosedMeasurement) -> dict[str, Any]:
 
 def _experiment(run: Run) -> dict[str, Any]:
     """Return what repeats a run, or why others cannot repeat it."""
-    declared = tomllib.loads(run.experiment)
+    declared = as_measured(tomllib.loads(run.experiment), run)
     reason = why_private(declared)
     return {"public": public_part(declared)} if reason is None else {"private": reason}
 

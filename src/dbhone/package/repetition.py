@@ -15,6 +15,7 @@ from typing import Any
 
 from dbhone.analysis.verdict import half_width
 from dbhone.measurement.metric import THROUGHPUT
+from dbhone.measurement.record import Run
 from dbhone.package.content import public_reference, without_paths
 from dbhone.workload.suite import is_users_file
 
@@ -28,6 +29,14 @@ _TELLING_NAME = re.compile(r"pass|secret|key|user|conn|host|name|command|librar|
 def public_part(declared: Mapping[str, Any]) -> dict[str, Any]:
     """Return an experiment file's content without its title and without a user's files."""
     return {key: value for key, value in declared.items() if key not in _LEFT_OUT}
+
+
+def as_measured(declared: Mapping[str, Any], run: Run) -> dict[str, Any]:
+    """Return an experiment file's content with the design by which a run was measured."""
+    otherwise = run.design_otherwise
+    if not otherwise:
+        return dict(declared)
+    return {**declared, "design": {**_table(declared, "design"), **otherwise}}
 
 
 def why_private(declared: Mapping[str, Any]) -> str | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dbhone.measurement.record import Run
 from dbhone.report.findings import Findings, Origin
-from dbhone.units import duration, exact_duration, size
+from dbhone.units import duration, size
 
 
 def environment(findings: Findings) -> tuple[tuple[str, str], ...]:
@@ -66,14 +66,5 @@ class Repeat:
 def repeat(run: Run) -> Repeat:
     """Return how to repeat a run, whether its experiment was a file or ships with hone."""
     name = run.experiment_name.rsplit("/", 1)[-1].removesuffix(_SUFFIX)
-    return Repeat(name=f"{name}{_SUFFIX}", text=run.experiment, options=tuple(_options(run)))
-
-
-def _options(run: Run) -> Iterator[str]:
-    measured, declared = run.design, run.declared.design
-    if measured.budget_seconds != declared.budget_seconds:
-        yield f"--budget {exact_duration(measured.budget_seconds)}"
-    if measured.target != declared.target:
-        yield f"--target {measured.target * 100:.12g}%"
-    if measured.seed != declared.seed:
-        yield f"--seed {measured.seed}"
+    options = tuple(f"--{key} {value}" for key, value in run.design_otherwise.items())
+    return Repeat(name=f"{name}{_SUFFIX}", text=run.experiment, options=options)
