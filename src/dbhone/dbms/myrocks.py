@@ -51,6 +51,10 @@ class MyRocks(MysqlServer):
             for what in ("GITHASH", "GITDATE")
         ),
         Option(name="WITH_FB_VECTORDB", value="OFF", span=_NEW),
+        # Else RocksDB is compiled for the processor of the machine that builds: the variant chooses
+        # the processor. RocksDB needs CRC32 and PCLMUL at least, and says so by -march=westmere.
+        Option(name="ROCKSDB_DISABLE_MARCH_NATIVE", value="ON", span=_NEW),
+        Option(name="ROCKSDB_DISABLE_AVX2", value="ON", span=_NEW),
         Option(name="WITH_LZ4", value="system", span=_OLD),
         Option(name="WITH_ZSTD", value="system", span=_OLD),
         # The only way to know it by what it says of itself.
