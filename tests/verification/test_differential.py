@@ -48,8 +48,8 @@ def answered(*answers: tuple[str, Status], crash: bool = False) -> ListResult:
     named = {f"query {number}": answer for number, answer in enumerate(answers, start=1)}
     statuses = {name: status for name, (_, status) in named.items()}
     ended = {SERVER: Status.FAILED if crash else Status.PASSED}
-    answers = {name: answer for name, (answer, _) in named.items()}
-    return results(statuses | ended, answers=answers)
+    texts = {name: answer for name, (answer, _) in named.items()}
+    return results(statuses | ended, answers=texts)
 
 
 @pytest.mark.parametrize(

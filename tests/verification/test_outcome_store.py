@@ -32,7 +32,7 @@ def outcome(grade: Grade, *, passed: bool) -> Outcome:
 
 def test_results_are_found_as_they_were_kept_with_their_log(outcomes: OutcomeStore) -> None:
     assert outcomes.find("list") is None
-    result = results({"a": Status.PASSED, "b": Status.UNDECIDED}, {"a": "1 row"})
+    result = results({"a": Status.PASSED, "b": Status.UNDECIDED}, answers={"a": "1 row"})
     outcomes.keep("list", result, b"printed\n")
     assert outcomes.find("list") == result
     assert outcomes.log("list").read_bytes() == b"printed\n"
