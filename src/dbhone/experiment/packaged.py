@@ -35,7 +35,7 @@ def packaged_build(
             " build alone does not say on what",
             hint="name the run that measured it",
         )
-    changes = {"packaging": packaging, "copy_number": 0}
+    changes = {"packaging": packaging, "copy_number": 0, "layouts": 0}
     build = build_like(winner, changes, service, training)
     if OutcomeStore(service.session.home, build.digest).outcome(grade) is None:
         base = usual_base(build, service)
