@@ -8,13 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbhone.analysis.explained_rounds import Call, CodeOrigin, Round, Stack
 from dbhone.analysis.stacks import (
     OTHER,
     OTHER_THREADS,
-    Call,
-    CodeOrigin,
-    Round,
-    Stack,
     by_function,
     by_module,
     by_thread,

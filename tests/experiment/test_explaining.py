@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from dbhone.analysis.comparison import analyse
-from dbhone.analysis.stacks import OTHER
 from dbhone.analysis.verdict import Analysis
-from dbhone.dbms.base_server import load_server_dbms
-from dbhone.experiment.explaining import calls_of, most_different
-from dbhone.measurement.stack_sampling import StackFrame, StackSample
+from dbhone.dbms.base_server import Installation, load_server_dbms
+from dbhone.dbms.base_settings import Origin, RequestedSetting
+from dbhone.experiment.explaining import most_different, requests_for_waits
+from dbhone.experiment.server_pool import ServerSpec
 from tests.report.sample_servers import Shape, a_server_run, server_samples
 
 
@@ -57,11 +57,23 @@ def test_what_is_named_is_taken() -> None:
     assert most_different(analysis, ("control",), subject="nobody") is None
 
 
-def test_waiting_is_of_the_module_that_waits() -> None:
-    program = Path("/opt/mysql/bin/mysqld")
-    names = ("ut_delay", "", "log_wait_for_flush", "trx_commit")
-    frames = tuple(StackFrame(name, str(program)) for name in names)
-    sample = StackSample(at=0.0, frames=frames)
-    calls = calls_of(sample, load_server_dbms("mysql"), program.parents[1])
-    log, transactions = "InnoDB's log", "InnoDB's transactions"
-    assert [call.module for call in calls] == [log, OTHER, log, transactions]
+def _spec(dbms: str, **settings: str) -> ServerSpec:
+    program = Path("/opt/server/bin/server")
+    return ServerSpec(
+        dbms=load_server_dbms(dbms),
+        installation=Installation(dbms=dbms, version="1", prefix=program.parent, server=program),
+        settings=tuple(RequestedSetting(name=name, value=it) for name, it in settings.items()),
+        env={},
+    )
+
+
+def test_waits_are_counted_with_settings_and_a_subjects_own_go_before() -> None:
+    requests = requests_for_waits(_spec("mysql", innodb_flush_log_at_trx_commit="1"))
+    assert {it.name: it.value for it in requests} == {
+        "performance_schema": "ON",
+        "performance_schema_instrument": "wait/synch/%=ON",
+    }
+    assert {it.origin for it in requests} == {Origin.CONFIG}
+    (instrument,) = requests_for_waits(_spec("mariadb", performance_schema="OFF"))
+    assert instrument.name == "performance_schema_instrument"
+    assert requests_for_waits(_spec("postgresql")) == ()

@@ -172,6 +172,16 @@ def test_an_explanation_names_where_an_operations_time_goes(hone: Hone) -> None:
     assert sum(base["weights"]) == pytest.approx(base["endValue"], rel=0.01)
 
 
+@pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
+def test_an_explanation_names_what_servers_wait_for(hone: Hone) -> None:
+    flags = ("--seconds", "6", "--rounds", "3", "--waits")
+    told = hone("explain", "1", "pgo", "update-index", *flags).stdout
+    table = told.partition("What an operation waits for")[2]
+    assert "for the client or a CPU, or without an event" in table
+    # Nothing is told of the process that answers for hone.
+    assert "pg_stat_get_activity" not in told
+
+
 def test_the_profile_guided_server_used_its_profile(report: dict[str, Any]) -> None:
     pgo = next(each for each in report["builds"] if each["subject"] == "pgo")
     assert pgo["trained_on"] == ["point-query_range=100", "update-index_range=100"]

@@ -13,6 +13,7 @@ import pytest
 from dbhone.measurement.process_stats import (
     cpu_seconds,
     cpu_seconds_by_ticks,
+    inner_pid,
     is_running,
     peak_memory,
 )
@@ -114,3 +115,11 @@ def test_a_process_that_is_stopped_or_gone_does_not_run() -> None:
             time.sleep(0.001)
         program.kill()
     assert not is_running(program.pid)
+
+
+def test_a_process_has_another_id_in_its_sandbox(tmp_path: Path) -> None:
+    (tmp_path / "4711").mkdir()
+    (tmp_path / "4711/status").write_text("Pid:\t4711\nNSpid:\t4711\t17\nNSsid:\t4711\t3\n")
+    assert inner_pid(4711, proc=tmp_path) == 17
+    assert inner_pid(4712, proc=tmp_path) is None
+    assert inner_pid(os.getpid()) == os.getpid()

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from dbhone.analysis.stacks import Call, CodeOrigin, Round
+from dbhone.analysis.explained_rounds import Call, CodeOrigin, Round, Waits
 from dbhone.report.explanation import difference_folded, explanation, speedscope
+from dbhone.report.flame import explanation_page
 from dbhone.report.table import plain
 
 SCAN = Call(CodeOrigin.OWN, "executor", "ExecScan")
@@ -15,7 +16,7 @@ INSERT = Call(CodeOrigin.OWN, "WAL", "XLogFlush")
 SYNC = Call(CodeOrigin.KERNEL, "kernel: fdatasync", "fdatasync")
 
 
-def rounds(synced: int) -> list[Round]:
+def rounds(synced: int, waits: Waits | None = None) -> list[Round]:
     return [
         Round(
             operations=1000,
@@ -23,6 +24,7 @@ def rounds(synced: int) -> list[Round]:
             cpu=0.2 + synced / 1000,
             client=0.1,
             stacks={(SCAN,): 200 + noise, (SYNC, INSERT): synced},
+            waits=waits,
         )
         for noise in range(4)
     ]
@@ -45,6 +47,37 @@ def test_equal_servers_have_no_tables_of_differences() -> None:
     both = (rounds(5), rounds(5))
     said = explanation("update", ("rel", "control"), both, threads=4, cores=2)
     assert len(said.tables) == 1
+
+
+def test_what_an_operation_waits_for_is_told_by_the_dbms_events() -> None:
+    waits = [
+        Waits(sessions={"wait/io/file/log": log}, background={"wait/io/file/page": 0.3 - log / 2})
+        for log in (0.3, 0.1)
+    ]
+    both = (rounds(5, waits[0]), rounds(5, waits[1]))
+    said = explanation("update", ("rel", "nosync"), both, threads=1, cores=2)
+    _, own, background = said.tables
+    assert [[plain(cell) for cell in row.cells] for row in own.rows] == [
+        ["wait/io/file/log", "300 ±0", "100 ±0", "-200 ±0"],
+        ["other events", "0 ±0", "0 ±0", "0 ±0"],
+        ["for the client or a CPU, or without an event", "395 ±0", "595 ±0", "+200 ±0"],
+    ]
+    assert [plain(row.cells[0]) for row in background.rows] == ["wait/io/file/page"]
+    assert {it.removesuffix(" for an operation of nosync.") for it in said.sentences[:3]} == {
+        "Waits for wait/io/file/log: 200 µs less",
+        "Waits for the client or a CPU, or without an event: 200 µs more",
+        "Background threads wait for wait/io/file/page: 100 µs more",
+    }
+    page = explanation_page("update", ("rel", "nosync"), said, both).decode()
+    assert "<td" in page
+    assert "wait/io/file/log" in page
+
+
+def test_settings_that_slowed_the_servers_down_are_told() -> None:
+    both = (rounds(5), rounds(5))
+    settings = {"performance_schema": "ON"}
+    said = explanation("update", ("a", "b"), both, threads=1, cores=2, settings=settings)
+    assert said.sentences[-1].startswith("To count waits, servers ran with performance_schema = ON")
 
 
 def test_stacks_are_written_for_flame_graphs_with_what_an_operation_takes() -> None:

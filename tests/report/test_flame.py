@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.analysis.stacks import Call, CodeOrigin, Round
+from dbhone.analysis.explained_rounds import Call, CodeOrigin, Round
 from dbhone.report.explanation import explanation
 from dbhone.report.flame import Frame, explanation_page, frames
 

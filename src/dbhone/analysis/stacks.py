@@ -1,108 +1,43 @@
 """Where an operation's CPU time goes, by sampled stacks, and where two servers differ.
 
 A round's samples say in which proportions its server's CPU time was spent; how much there was is
-counted exactly. Rounds of the two servers are interleaved, so that a difference has an interval:
-Student's t over the rounds' differences.
+counted exactly.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
-import numpy as np
+from dbhone.analysis.explained_rounds import (
+    Call,
+    CodeOrigin,
+    Difference,
+    Round,
+    Stack,
+    certain,
+    difference,
+    differences,
+)
 
-from dbhone.analysis.estimate import factor
-
-_CONFIDENCE = 0.95
-_STRICT = 0.99
-"""For the many functions, of which some would differ by chance."""
 _CALLERS = 2
 OTHER = "other functions"
 """The module of functions of the server that have no module."""
 CALLERS = ""
 """The module of functions that wait on behalf of those which call them: it is their caller's."""
 OTHER_THREADS = "other threads"
+WAITING = "waiting"
 _CLONE = re.compile(r"(\.(lto_priv|isra|constprop|part|cold|llvm|localalias|resolver)\.?\d*)+$")
 _COPY = re.compile(r"( \[clone [^\]]*\])+$")
 _OPENING, _CLOSING = "<([", ">)]"
 _UNNAMED = "(anonymous namespace)"
 
 
-class CodeOrigin(StrEnum):
-    """Whose code is executed."""
-
-    OWN = "the server's own code"
-    LIBRARY = "libraries"
-    KERNEL = "the kernel"
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A function on a stack. Of the kernel's functions the system call stands for all."""
-
-    origin: CodeOrigin
-    module: str
-    function: str
-
-
-Stack = tuple[Call, ...]
-"""Calls, the innermost first."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
-    """One server in one round: CPU in seconds, and how often each stack was sampled.
-
-    ``seconds`` is how long the round took, ``client`` the CPU time of the clients in it.
-    """
-
-    operations: int
-    seconds: float
-    cpu: float
-    client: float
-    stacks: Mapping[Stack, int]
-
-    def per_operation(self, of: Callable[[Stack], str | None]) -> dict[str, float]:
-        """Return the seconds of CPU of an operation for each name that ``of`` gives a stack."""
-        counts = Counter[str]()
-        for stack, count in self.stacks.items():
-            name = of(stack)
-            if name is not None:
-                counts[name] += count
-        scale = self.cpu / self.operations / max(1, sum(self.stacks.values()))
-        return {name: count * scale for name, count in counts.items()}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mean:
-    """A mean over rounds, in seconds per operation, and half of its interval."""
-
-    value: float
-    half: float
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether the interval misses 0."""
-        return abs(self.value) > self.half
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
-    """What an operation takes the two servers for one thing, and how much more the subject."""
-
-    name: str
-    base: Mean
-    subject: Mean
-    more: Mean
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionDifference:
-    """The same of a function, with the calls that led to it most often in the server with more."""
+    """How a function differs, with the calls that led to it most often in the server with more."""
 
     call: Call
     difference: Difference
@@ -152,7 +87,7 @@ def totals(base: Sequence[Round], subject: Sequence[Round], threads: int) -> lis
     """
 
     def of(name: str, take: Callable[[Round], float]) -> Difference:
-        return _difference(name, [take(one) for one in base], [take(one) for one in subject])
+        return difference(name, [take(one) for one in base], [take(one) for one in subject])
 
     parts = [
         of(origin.value, lambda one, origin=origin: _only(one, origin))  # type: ignore[misc]
@@ -162,10 +97,7 @@ def totals(base: Sequence[Round], subject: Sequence[Round], threads: int) -> lis
         *parts,
         of("CPU of the server", lambda one: one.cpu / one.operations),
         of("CPU of the client", lambda one: one.client / one.operations),
-        of(
-            "waiting",
-            lambda one: max(0.0, (one.seconds * threads - one.cpu - one.client) / one.operations),
-        ),
+        of(WAITING, lambda one: one.waiting(threads)),
     ]
 
 
@@ -215,39 +147,11 @@ def _callers(rounds: Iterable[Round], key: str) -> tuple[str, ...]:
 def _certain(
     base: Sequence[Round], subject: Sequence[Round], of: Callable[[Stack], str | None]
 ) -> list[Difference]:
-    of_base = [one.per_operation(of) for one in base]
-    of_subject = [one.per_operation(of) for one in subject]
-    names = dict.fromkeys(name for seconds in (*of_base, *of_subject) for name in seconds)
-    differences = (
-        _difference(
-            name,
-            [seconds.get(name, 0.0) for seconds in of_base],
-            [seconds.get(name, 0.0) for seconds in of_subject],
-            confidence=_STRICT,
+    return certain(
+        differences(
+            [one.per_operation(of) for one in base], [one.per_operation(of) for one in subject]
         )
-        for name in names
     )
-    certain = [difference for difference in differences if difference.more.is_certain]
-    return sorted(certain, key=lambda difference: -abs(difference.more.value))
-
-
-def _difference(
-    name: str, base: Sequence[float], subject: Sequence[float], *, confidence: float = _CONFIDENCE
-) -> Difference:
-    more = np.asarray(subject) - np.asarray(base)
-    return Difference(
-        name=name,
-        base=_mean(np.asarray(base), confidence),
-        subject=_mean(np.asarray(subject), confidence),
-        more=_mean(more, confidence),
-    )
-
-
-def _mean(values: np.ndarray[tuple[int], np.dtype[np.float64]], confidence: float) -> Mean:
-    if len(values) < 2:
-        return Mean(value=float(values.mean()), half=float("inf"))
-    half = factor(len(values), confidence) * float(values.std(ddof=1)) / float(np.sqrt(len(values)))
-    return Mean(value=float(values.mean()), half=half)
 
 
 def folded(rounds: Sequence[Round]) -> dict[tuple[str, ...], float]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from dbhone.dbms.base_counters import CounterSource
+from dbhone.dbms.base_counters import BACKGROUND, CounterSource
 
 # The manuals do not say which of the status variables go up and down, and which metrics do
 # INNODB_METRICS says differently in each version. So their names tell it, as in every version
@@ -39,12 +39,13 @@ _METRICS = re.compile(
     r"|ibuf_size|innodb_page_size|cpu_n|cpu_\w+_pct"
 )
 
-_WAITS = "performance_schema.events_waits_summary_global_by_event_name"
+_GLOBAL_WAITS = "performance_schema.events_waits_summary_global_by_event_name"
 _WAITS_SETTINGS = {
     "performance_schema": "ON",
     # Mutexes and the like are only counted if that is said when the server starts.
     "performance_schema_instrument": "{prefix}%=ON",
 }
+_PICOSECONDS = 1e-12
 
 SOURCES = (
     CounterSource(
@@ -67,16 +68,16 @@ SOURCES = (
     CounterSource(
         name="waits",
         counts="the seconds that threads waited, by performance_schema's events",
-        query=f"SELECT EVENT_NAME, SUM_TIMER_WAIT FROM {_WAITS}",
+        query=f"SELECT EVENT_NAME, SUM_TIMER_WAIT FROM {_GLOBAL_WAITS}",
         among=" WHERE EVENT_NAME IN ({names})",
-        factor=1e-12,  # it counts picoseconds
+        factor=_PICOSECONDS,
         unit="s",
         settings=_WAITS_SETTINGS,
     ),
     CounterSource(
         name="wait-counts",
         counts="how often threads waited, by performance_schema's events",
-        query=f"SELECT EVENT_NAME, COUNT_STAR FROM {_WAITS}",
+        query=f"SELECT EVENT_NAME, COUNT_STAR FROM {_GLOBAL_WAITS}",
         among=" WHERE EVENT_NAME IN ({names})",
         settings=_WAITS_SETTINGS,
     ),
@@ -89,4 +90,23 @@ SOURCES = (
         unit="B",
         settings={"performance_schema": "ON"},
     ),
+)
+
+# Summed by account they last longer than the connections. The server's own threads have no user.
+# Files and what synchronises threads are innermost; wait/io/table and wait/lock contain them, and
+# the CPU time between. At a condition the server's own threads wait for work.
+WAITS = CounterSource(
+    name="waits",
+    counts="the seconds that threads waited, by performance_schema's events",
+    query=f"SELECT CONCAT(IF(USER IS NULL, '{BACKGROUND}', ''), EVENT_NAME) AS told,"
+    " SUM(SUM_TIMER_WAIT)"
+    " FROM performance_schema.events_waits_summary_by_account_by_event_name"
+    " WHERE SUM_TIMER_WAIT > 0 AND (EVENT_NAME LIKE 'wait/io/file/%'"
+    " OR EVENT_NAME LIKE 'wait/synch/%' AND NOT"
+    " (USER IS NULL AND EVENT_NAME LIKE 'wait/synch/cond/%'))"
+    " AND (USER IS NULL OR USER = SUBSTRING_INDEX(USER(), '@', 1)) GROUP BY told",
+    factor=_PICOSECONDS,
+    unit="s",
+    # Files are counted unless they are switched off.
+    settings={"performance_schema": "ON", "performance_schema_instrument": "wait/synch/%=ON"},
 )

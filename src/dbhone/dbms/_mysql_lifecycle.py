@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from dbhone.dbms._modules import MYSQL_MODULES, MYSQL_THREADS
 from dbhone.dbms._mysql_cnf import DATA_SETTINGS, OWN_FILES, read_cnf, unskipped
-from dbhone.dbms._mysql_counters import SOURCES
+from dbhone.dbms._mysql_counters import SOURCES, WAITS
 from dbhone.dbms._mysql_protocol import MYSQL
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.dbms.base_server import (
@@ -77,6 +77,7 @@ class MysqlLife(ServerDbms):
     cnf_sections = frozenset({"mysqld", "server"})
     """The sections of a my.cnf that this server reads."""
     counters = SOURCES
+    waits = WAITS
     programs: tuple[str, ...] = ("mariadbd", "mysqld")
 
     def installation(self, prefix: Path) -> Installation | None:

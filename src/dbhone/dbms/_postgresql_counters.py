@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from dbhone.dbms.base_counters import NOTHING, CounterSource
+from dbhone.dbms.base_counters import BACKGROUND, NOTHING, CounterSource
 
 
 def _view(name: str, counts: str, levels: str = "") -> CounterSource:
@@ -45,4 +45,18 @@ SOURCES = (
         levels=re.compile(r".*"),
         passing=True,
     ),
+)
+
+# Only clients' processes have a client's port, be it that of a socket file; the kind of a process
+# is told from 10 on only. In Timeout a background process sleeps because it is told to.
+_ORIGIN = f"CASE WHEN client_port IS NULL THEN '{BACKGROUND}' ELSE '' END"
+WAITS = CounterSource(
+    name="waits",
+    counts="how many processes wait at the moment, by TYPE:EVENT",
+    query=f"SELECT {_ORIGIN} || wait_event_type || ':' || wait_event, count(*)"
+    " FROM pg_stat_get_activity(NULL)"
+    " WHERE wait_event_type NOT IN ('Activity', 'Client') AND pid <> pg_backend_pid()"
+    " AND (client_port IS NOT NULL OR wait_event_type <> 'Timeout') GROUP BY 1",
+    levels=re.compile(r".*"),
+    passing=True,
 )

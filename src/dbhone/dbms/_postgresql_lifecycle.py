@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from dbhone.dbms._modules import POSTGRESQL_MODULES, POSTGRESQL_THREADS
 from dbhone.dbms._postgresql_conf import read_conf
-from dbhone.dbms._postgresql_counters import SOURCES
+from dbhone.dbms._postgresql_counters import SOURCES, WAITS
 from dbhone.dbms._postgresql_protocol import POSTGRESQL
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.dbms.base_server import (
@@ -82,6 +82,8 @@ class PostgresqlLife(ServerDbms):
     settings_table = "postgresql"
     programs = ("postgres",)
     counters = SOURCES
+    waits = WAITS
+    connection_process = "SELECT pg_backend_pid()"
 
     def installation(self, prefix: Path) -> Installation | None:
         """Return what is in ``prefix/bin``: /usr/lib/postgresql/15, /usr/local/pgsql, a build.

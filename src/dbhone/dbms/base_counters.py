@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 NOTHING = re.compile(r"(?!)")
 """Matches nothing."""
+BACKGROUND = "background "
+"""What the names of waits begin with that are not a client session's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from dbhone import registry
 from dbhone.account import Tenant
 from dbhone.dbms.base import DRAWER, Dbms
+from dbhone.dbms.base_counters import CounterSource
 from dbhone.dbms.base_protocol import Endpoint, Protocol
 from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import UsageError
@@ -212,6 +213,14 @@ class ServerDbms(Dbms):
 
         A value is empty if there is no default.
         """
+
+    waits: CounterSource | None = None
+    """What its threads wait for, by events of which none lies within another. Names begin with
+    ``BACKGROUND`` where no client's session waits. Left out are sessions whose clients are to
+    speak, threads that have nothing to do, and hone's own connection where that could be seen.
+    None where hone does not know how to ask."""
+    connection_process: str = ""
+    """Asks for the id of the process that answers a connection; empty where it is a thread."""
 
     running_settings: str
     """Asks a running server for its settings: rows of a name and one or more spellings of its

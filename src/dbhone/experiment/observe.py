@@ -59,16 +59,23 @@ class ObserveOptions:
     def requested(
         self, dbms: ServerDbms, own: Iterable[RequestedSetting]
     ) -> tuple[RequestedSetting, ...]:
-        """Return those settings as requests to a server. A subject's own settings go before.
+        """Return those settings as requests to a server."""
+        return as_requests(dbms, self.settings(dbms), own)
 
-        A version that lacks one runs without it.
-        """
-        own_names = {dbms.canonical(setting.name) for setting in own}
-        return tuple(
-            RequestedSetting(name=name, value=value, origin=Origin.CONFIG)
-            for name, value in self.settings(dbms).items()
-            if dbms.canonical(name) not in own_names
-        )
+
+def as_requests(
+    dbms: ServerDbms, settings: Mapping[str, str], own: Iterable[RequestedSetting]
+) -> tuple[RequestedSetting, ...]:
+    """Return settings as requests to a server. A subject's own settings go before.
+
+    A version that lacks one runs without it.
+    """
+    own_names = {dbms.canonical(setting.name) for setting in own}
+    return tuple(
+        RequestedSetting(name=name, value=value, origin=Origin.CONFIG)
+        for name, value in settings.items()
+        if dbms.canonical(name) not in own_names
+    )
 
 
 def check_counters(counters: Sequence[str], systems: Iterable[Dbms], *, where: str) -> None:

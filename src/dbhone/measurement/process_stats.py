@@ -9,6 +9,7 @@ that lack such clocks (gVisor) answer from ``/proc/PID/stat``, in ticks of 10 ms
 from __future__ import annotations
 
 import os
+import re
 import time
 from pathlib import Path
 
@@ -16,6 +17,8 @@ _PROC = Path("/proc")
 _SCHED = 2
 """CPUCLOCK_SCHED of linux/posix-timers.h: user and system time, of the whole process."""
 
+_INNER = re.compile(rb"^NSpid:.*\t(\d+)$", re.MULTILINE)
+"""The last is that of the innermost namespace (proc_pid_status(5))."""
 _STILL = (b"T", b"t", b"Z", b"X")
 """The states of proc_pid_stat(5) in which a process does nothing."""
 
@@ -45,6 +48,12 @@ def cpu_seconds_by_ticks(pid: int, *, proc: Path = _PROC) -> float | None:
     # the 12th and 13th words after it (proc_pid_stat(5) counts them 14 and 15).
     words = text.rpartition(b")")[2].split()
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def inner_pid(pid: int, *, proc: Path = _PROC) -> int | None:
+    """Return the id that a process has for itself, in its sandbox; None if the process is gone."""
+    ids = _INNER.search(read_whole(proc / str(pid) / "status") or b"")
+    return int(ids[1]) if ids else None
 
 
 def is_running(pid: int) -> bool:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from dbhone.analysis.ceiling import ceiling_ratio
+from dbhone.analysis.explained_rounds import CodeOrigin, Difference, Mean, Round, certain
 from dbhone.analysis.stacks import (
-    CodeOrigin,
-    Difference,
+    WAITING,
     FunctionDifference,
-    Mean,
-    Round,
     by_function,
     by_module,
     by_thread,
     folded,
     totals,
 )
+from dbhone.analysis.waits import WaitDifferences, wait_differences
 from dbhone.report.context import EMPTY
 from dbhone.report.table import Cell, Column, Row, Table, columns
 from dbhone.report.wording import capital, number
@@ -44,11 +45,12 @@ def explanation(
     kinds: Sequence[tuple[str, str]] = (),
     threads: int,
     cores: int,
+    settings: Mapping[str, str] = MappingProxyType({}),
 ) -> Explanation:
     """Return what shows where two servers spend their time in an operation of a step.
 
     ``kinds`` are the kinds of the servers' threads, as the DBMS names them; ``threads`` is the
-    number of clients.
+    number of clients, ``settings`` are those that servers had only to count waits.
     """
     base, subject = rounds
     whole = totals(base, subject, threads)
@@ -68,12 +70,18 @@ def explanation(
         tables.append(_table("Modules that differ", names, modules[:_MOST]))
     if functions:
         tables.append(function_table)
+    waits = wait_differences(base, subject, threads)
+    if waits is not None:
+        tables.extend(_wait_tables(waits, names))
     ceilings = [_ceiling(whole, which, threads, cores, rounds[which]) for which in (0, 1)]
     sentences = [
-        *(_sentence(it, functions, names[1]) for it in _largest(whole, by_kind, modules)),
+        *(_sentence(it, functions, names[1]) for it in _largest(whole, by_kind, modules, waits)),
         f"If its own code and libraries took no time, {step} would be at most {ceilings[0]:.2f}"
         f" times as fast with {names[0]}, {ceilings[1]:.2f} times with {names[1]}.",
     ]
+    if settings:
+        words = ", ".join(f"{name} = {value}" for name, value in settings.items())
+        sentences.append(f"To count waits, servers ran with {words}, which slows them down.")
     return Explanation(sentences=tuple(sentences), tables=tuple(tables))
 
 
@@ -88,13 +96,44 @@ def _function_rows(functions: Sequence[FunctionDifference]) -> Iterator[Row]:
                 yield Row(cells=(name, *_cells(it.difference), callers))
 
 
+def _wait_tables(waits: WaitDifferences, names: tuple[str, str]) -> Iterator[Table]:
+    yield _table(
+        "What an operation waits for",
+        names,
+        [*waits.events, waits.others, waits.rest],
+        caption="The DBMS's own wait events, in µs, with 99 % intervals over rounds. Together they"
+        " are the waiting above.",
+        spelled=str,
+    )
+    if waits.background:
+        yield _table(
+            "Waits of background threads that differ",
+            names,
+            waits.background,
+            caption="In µs for an operation, but beside it, with 99 % intervals over rounds.",
+            spelled=str,
+        )
+
+
 def _largest(
-    whole: Sequence[Difference], by_kind: Sequence[Difference], modules: Sequence[Difference]
+    whole: Sequence[Difference],
+    by_kind: Sequence[Difference],
+    modules: Sequence[Difference],
+    waits: WaitDifferences | None,
 ) -> list[Difference]:
-    """Return what is worth a sentence: waiting, a kind of threads, and the largest modules."""
-    waiting = [it for it in whole if it.name == "waiting" and it.more.is_certain]
-    found = (*waiting, *by_kind[:1], *modules[:3])
+    """Return what is worth a sentence: waiting and for what, and where most CPU time differs."""
+    waiting = [it for it in whole if it.name == WAITING and it.more.is_certain]
+    found = (*waiting, *by_kind[:1], *modules[:3], *(_worded(waits) if waits else ()))
     return sorted(found, key=lambda it: -abs(it.more.value))
+
+
+def _worded(waits: WaitDifferences) -> Iterator[Difference]:
+    """Yield where an operation's waiting differs most, and that of background threads."""
+    events = [dataclasses.replace(it, name=f"for {it.name}") for it in waits.differing]
+    for it in certain([*events, waits.rest])[:3]:
+        yield dataclasses.replace(it, name=f"waits {it.name}")
+    for it in waits.background[:1]:
+        yield dataclasses.replace(it, name=f"background threads wait for {it.name}")
 
 
 def _sentence(difference: Difference, functions: Sequence[FunctionDifference], subject: str) -> str:
@@ -126,12 +165,19 @@ def _ceiling(
     )
 
 
-def _table(title: str, names: tuple[str, str], differences: Sequence[Difference]) -> Table:
+def _table(
+    title: str,
+    names: tuple[str, str],
+    differences: Sequence[Difference],
+    *,
+    caption: str = "In µs, with intervals over rounds.",
+    spelled: Callable[[str], str] = capital,
+) -> Table:
     return Table(
         title=title,
-        caption="In µs, with intervals over rounds.",
+        caption=caption,
         columns=_columns("", names),
-        rows=tuple(Row(cells=(Cell(text=capital(it.name)), *_cells(it))) for it in differences),
+        rows=tuple(Row(cells=(Cell(text=spelled(it.name)), *_cells(it))) for it in differences),
     )
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dbhone.analysis.stacks import Round, folded
+from dbhone.analysis.explained_rounds import Round
+from dbhone.analysis.stacks import folded
 from dbhone.report.explanation import Explanation
 from dbhone.report.templating import page_style, templates
 from dbhone.report.wording import number

@@ -35,6 +35,7 @@ _NAMELESS = 0.9
     examples=(
         "hone explain",
         "hone explain 7 lto+pgo update-index",
+        "hone explain 7 --waits",
         "hone explain 7 --output why.html",
         "hone explain 7 --output stacks.speedscope.json",
     ),
@@ -59,6 +60,12 @@ _NAMELESS = 0.9
     help="Number of rounds; confidence intervals are computed over rounds.",
 )
 @click.option(
+    "--waits",
+    is_flag=True,
+    help="Tell what the servers' threads wait for, too, by the DBMS's own wait events. MySQL and"
+    " MariaDB count them only with settings that slow them down, which they get.",
+)
+@click.option(
     "--output",
     "-o",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -75,6 +82,7 @@ def command(
     *,
     seconds: int,
     rounds: int,
+    waits: bool,
     output: Path | None,
     force: bool,
 ) -> None:
@@ -102,7 +110,12 @@ def command(
         ensure_installed(context, lacking, "these servers", session.home)
         with shown(context.err, verbose=context.verbose) as listen:
             service = BuildService(session, listen)
-            found = explain(experiment, names, task, service, rounds=rounds, seconds=float(seconds))
+            found = explain(
+                *(experiment, names, task, service),
+                rounds=rounds,
+                seconds=float(seconds),
+                waits=waits,
+            )
     said = explanation(
         found.step,
         names,
@@ -110,6 +123,7 @@ def command(
         kinds=found.kinds,
         threads=found.threads,
         cores=page.run.machine.cores,
+        settings=found.settings,
     )
     title = _title(names, found)
     _tell(context, title, said, found.named)
