@@ -155,15 +155,17 @@ def explain(
 def _specs(
     experiment: Experiment, names: tuple[str, str], service: BuildService
 ) -> dict[str, ServerSpec]:
-    """Return the subjects' servers, built unless they are kept; nothing else looks at them."""
+    """Return the subjects' servers, built unless they are kept; nothing else looks at them.
+
+    Their code is in its usual layout, which perf reads.
+    """
     subjects = tuple(find_subject(experiment, name) for name in names)
     plan = plan_builds(subjects, BuildEstimator(service.session.home))
     service.perform_all(plan.steps)
     unobserved = dataclasses.replace(experiment, observe=_UNOBSERVED)
-    return {
-        subject.name: spec_of(unobserved, subject, service.build(plan.builds[subject.name]).build)
-        for subject in subjects
-    }
+    builds = {name: service.build(makes).build for name, makes in plan.builds.items()}
+    specs = {one.name: spec_of(unobserved, one, builds[one.name]) for one in subjects}
+    return {name: dataclasses.replace(spec, layouts=()) for name, spec in specs.items()}
 
 
 def requests_for_waits(spec: ServerSpec) -> tuple[RequestedSetting, ...]:
