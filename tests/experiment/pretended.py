@@ -1,4 +1,7 @@
-"""Builds whose speedtest1 is a small script: as quick as a measurement can be."""
+"""Builds whose speedtest1 is a small script: as quick as a measurement can be.
+
+And servers that nobody starts.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,10 @@ from pathlib import Path
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build, KeptFile
 from dbhone.compilation.variant import parse_variant
+from dbhone.dbms.base_server import Installation
+from dbhone.experiment.server_pool import ServerSpec
 from tests.compilation.plain_build import plain_build
+from tests.instance import lives
 
 GOOD = """\
 #!/bin/sh
@@ -19,6 +25,14 @@ printf '   0.025s\\n       TOTAL.......   0.037s\\n'
 exit 0
 """
 GARBAGE = "#!/bin/sh\necho garbage\n"
+
+
+def pretended_server(name: str) -> ServerSpec:
+    """Return a server that is known by its version, ``name``."""
+    installation = Installation(
+        dbms="mariadb", version=name, prefix=Path("/"), server=Path("/mariadbd")
+    )
+    return ServerSpec(dbms=lives.Mariadb(), installation=installation, settings=(), env={})
 
 
 def pretended_build(folder: Path, script: str = GOOD) -> Build:

@@ -16,7 +16,7 @@ from dbhone.experiment.load import parse
 from dbhone.experiment.observe import ObserveOptions, RunObservation
 from dbhone.experiment.order import BlockSeed, data_seed
 from dbhone.experiment.recorder import RunRecorder
-from dbhone.experiment.server_pool import ServerPool, ServerSpec
+from dbhone.experiment.server_pool import ServerPool
 from dbhone.experiment.target import BuildResult
 from dbhone.experiment.trial import Trial
 from dbhone.home import Session
@@ -27,7 +27,7 @@ from dbhone.workload.drive import DriverResult
 from dbhone.workload.drivers.base import Chunk, DriverReport, DriverRequest, EmbeddedDriver
 from dbhone.workload.task import Scale, Task
 from tests.compilation.tiny import make_tree
-from tests.experiment.pretended import pretended_build
+from tests.experiment.pretended import pretended_build, pretended_server
 
 NAMES = ("old", "new")
 BATCH = """
@@ -65,7 +65,7 @@ class Recorder:
     forgotten: int = 0
 
     @contextlib.contextmanager
-    def running(self, contender: object, seed: int | None) -> Iterator[Up]:
+    def running(self, spec: object, seed: int | None) -> Iterator[Up]:
         self.started.append(seed)
         yield Up()
 
@@ -96,7 +96,7 @@ def trial(block: int) -> Trial:
 
 def measured(suite: str, blocks: tuple[int, ...], *, fresh_data: bool) -> Recorder:
     servers = Recorder()
-    specs = dict.fromkeys(NAMES, cast(ServerSpec, None))
+    specs = {name: pretended_server(name) for name in NAMES}
     observation = RunObservation(ObserveOptions(enabled=False), lambda *_: None)
     pool = cast(ServerPool, servers)
     up = BlockServers(pool, specs, observation, lambda _: None, seed=1, fresh_data=fresh_data)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
-from dbhone.dbms.base_server import Installation
 from dbhone.errors import ServerError
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.observe import ObserveOptions, RunObservation
@@ -24,7 +22,7 @@ from dbhone.workload.drive import DriverResult
 from dbhone.workload.drivers.base import ServerDriver, load_driver
 from dbhone.workload.suite import Regime
 from dbhone.workload.task import Scale, Task
-from tests.instance import lives
+from tests.experiment.pretended import pretended_server
 
 TASK = Task(set="point-query", size=1)
 
@@ -66,13 +64,6 @@ class Pretended:
         return SubjectResult.failed("a", ServerError("nothing is measured here")).driver
 
 
-def spec(name: str) -> ServerSpec:
-    installation = Installation(
-        dbms="mariadb", version=name, prefix=Path("/"), server=Path("/mariadbd")
-    )
-    return ServerSpec(dbms=lives.Mariadb(), installation=installation, settings=(), env={})
-
-
 @pytest.fixture
 def servers() -> Pretended:
     return Pretended()
@@ -85,7 +76,7 @@ def run(servers: BlockServers, *names: str) -> list[SubjectResult]:
 
 
 def block_servers(servers: Pretended, *, cold: bool) -> BlockServers:
-    names = {name: spec(name) for name in ("a", "b")}
+    names = {name: pretended_server(name) for name in ("a", "b")}
     observation = RunObservation(ObserveOptions(enabled=False), lambda *_: None)
     pool = cast("ServerPool", servers)
     return BlockServers(pool, names, observation, lambda _: None, seed=1, cold=cold)

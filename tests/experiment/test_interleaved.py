@@ -26,6 +26,7 @@ from dbhone.measurement.series import CPU, PACE
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import Task
+from tests.experiment.pretended import pretended_server
 from tests.workload.counted import client, needs_sysbench, sleeping
 
 pytestmark = needs_sysbench
@@ -66,8 +67,8 @@ class Sleepers:
     fresh: list[str] = field(default_factory=list)
 
     @contextlib.contextmanager
-    def running(self, contender: object, seed: int | None) -> Iterator[Up]:
-        name = str(contender)
+    def running(self, spec: ServerSpec, seed: int | None) -> Iterator[Up]:
+        name = spec.installation.version
         if name in self.refusing:
             raise ServerError(f"{name} did not start")
         self.up.append(Up(name))
@@ -103,10 +104,10 @@ class Stand:
     slow: list[tuple[str, bool]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        names = {name: cast(ServerSpec, name) for name in NAMES}
+        specs = {name: pretended_server(name) for name in NAMES}
         observation = RunObservation(ObserveOptions(enabled=self.observe), lambda *_: None)
         servers = cast(ServerPool, self.servers)
-        self.up = BlockServers(servers, names, observation, lambda _: None, seed=1)
+        self.up = BlockServers(servers, specs, observation, lambda _: None, seed=1)
         sets = frozenset({"sleep"})
         self.trials = InterleavedTrials(self.up, self.session, sets, 1, self._tell)
 
