@@ -326,6 +326,14 @@ class TestNotes:
         assert starts not in embedded
         assert layout in embedded
 
+    @pytest.mark.parametrize(("layouts", "told"), [(4, True), (64, False)])
+    def test_more_blocks_than_layouts_are_told(self, layouts: int, told: bool) -> None:
+        run = a_server_run()
+        several = tuple(replace(each, inputs={"layouts": layouts}) for each in run.subjects)
+        method = build_page(replace(run, subjects=several), server_samples(run)).method
+        assert method is not None
+        assert (f"the luck that {layouts} layouts have left is in no interval" in method) == told
+
     def test_builds_in_several_layouts_are_told_and_those_with_one(self) -> None:
         run = a_server_run()
         several = tuple(

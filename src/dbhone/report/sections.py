@@ -281,6 +281,11 @@ def _of_layout(context: ReportContext) -> Iterator[str]:
             "takes another one for each subject: where the linker places the code is part of the "
             "spread from block to block."
         )
+        if context.analysis.blocks > layouts:
+            yield (
+                f"There were more blocks than layouts: the luck that {layouts} layouts have left "
+                "is in no interval."
+            )
         fixed = [subject.name for subject in context.subjects if not subject.layouts]
         if fixed:
             yield f"The code of {listed(fixed)} has one layout only."
