@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -77,6 +78,18 @@ def test_a_linker_that_is_missing_is_named(session: Session, tmp_path: Path) -> 
     with pytest.raises(ToolError, match="the linker none-such is not installed") as error:
         builder.make(spec, session, lambda _: None)
     assert error.value.hint == "install it: apt-get install none-such, or name another linker"
+
+
+def test_gcc_calls_no_linker_by_its_own_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), linker="odd")
+    other = tmp_path / f"ld.odd-{spec.compiler.major}"
+    other.write_text("#!/bin/sh\n")
+    other.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(ToolError, match="the linker odd is not installed"):
+        spec.check()
 
 
 @pytest.mark.skipif(shutil.which("ld.lld") is None, reason="needs clang and lld")

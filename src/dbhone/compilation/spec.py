@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -136,7 +137,7 @@ class BuildSpec:
                 " read gcc's objects for link-time optimisation",
                 hint="take another linker, such as mold, or leave 'linker' out",
             )
-        if self.compiler.find(_LINKER_PROGRAM + linker) is None:
+        if self._find_linker(linker) is None:
             raise ToolError(
                 f"the linker {linker} is not installed: there is no {_LINKER_PROGRAM}{linker}",
                 hint=f"install it: apt-get install {linker}, or name another linker",
@@ -154,6 +155,14 @@ class BuildSpec:
                 f" {other.removeprefix(_USE_LINKER)}, not with {linker}",
                 hint="leave 'linker' out",
             )
+
+    def _find_linker(self, linker: str) -> Path | None:
+        """Return the program that the compiler runs: clang its own one, if it has one."""
+        name = _LINKER_PROGRAM + linker
+        if self.compiler.family is CompilerFamily.CLANG:
+            return self.compiler.find(name)
+        path = shutil.which(name)
+        return None if path is None else Path(path)
 
     @property
     def _has_lto(self) -> bool:
@@ -249,10 +258,9 @@ class BuildSpec:
             **self.inputs.digest_entries(),
         }
         if self.linker is not None:
-            linker = self.compiler.find(_LINKER_PROGRAM + self.linker)
-            inputs["linker_version"] = _version_line(str(linker))
+            inputs["linker_version"] = _version_line(self._find_linker(self.linker))
         if self.dbms.needs_cxx:
-            inputs["c++"] = self._cxx_identity()
+            inputs["c++"] = _version_line(self.compiler.find_cxx())
         return digest_of(inputs)
 
     def _symbolic(self, word: str) -> str:
@@ -260,10 +268,6 @@ class BuildSpec:
         if libraries is not None:
             word = word.replace(str(libraries), _LIBRARIES)
         return word.replace(str(self.tree.path), _TREE)
-
-    def _cxx_identity(self) -> str | None:
-        cxx = self.compiler.find_cxx()
-        return _version_line(str(cxx)) if cxx else None
 
     def native_cpu_flags(self) -> tuple[str, ...]:
         """Return what a processor must have for a build that is made for this one."""
@@ -287,8 +291,8 @@ def linker_of(inputs: BuildInputs, compiler: Compiler) -> str | None:
     return inputs.linker
 
 
-def _version_line(program: str) -> str | None:
-    text = process.output_of((program, "--version"))
+def _version_line(program: Path | None) -> str | None:
+    text = None if program is None else process.output_of((str(program), "--version"))
     return text.splitlines()[0].strip() if text else None
 
 
