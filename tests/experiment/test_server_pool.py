@@ -10,6 +10,7 @@ import pytest
 
 from dbhone.dbms.base_server import Installation
 from dbhone.dbms.base_settings import RequestedSetting
+from dbhone.experiment.order import BlockSeed
 from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload, _loading
 from dbhone.home import Session
 from dbhone.instance.client import connect
@@ -41,7 +42,9 @@ def test_a_server_has_another_layout_of_its_code_in_each_block() -> None:
     spec = ServerSpec(
         dbms=lives.Mariadb(), installation=usual, settings=(), env={}, layouts=tuple(others)
     )
-    in_blocks = [spec.in_block(1, block, "rel") for block in (0, 1)]
+    in_blocks = [
+        spec.in_block(BlockSeed.of_block(1, block, fresh_data=False), "rel") for block in (0, 1)
+    ]
     assert {one.installation.prefix for one in in_blocks} == {Path("/p/1"), Path("/p/2")}
     assert all(one.tools == usual for one in in_blocks)
 

@@ -79,7 +79,6 @@ class BlockServers:
         self._fresh_data = fresh_data
         self._cold = cold
         self._on_start = on_start
-        self._block = 0
         self._block_seed = BlockSeed()
         self._up: dict[str, RunningServer] = {}
         self._refusals: dict[str, HoneError] = {}
@@ -93,7 +92,6 @@ class BlockServers:
         start meets another step then. A server that cannot be started is reported by its first
         slice, not here.
         """
-        self._block = block
         self._block_seed = BlockSeed.of_block(self._seed, block, fresh_data=self._fresh_data)
         try:
             self.ready(subject_order(self._seed, block, subjects))
@@ -224,7 +222,7 @@ class BlockServers:
 
     def _start(self, name: str) -> None:
         with contextlib.ExitStack() as stack:
-            spec = self._specs[name].in_block(self._seed, self._block, name)
+            spec = self._specs[name].in_block(self._block_seed, name)
             running = self._pool.running(spec, self._block_seed.data)
             server = stack.enter_context(running)
             # Opened before the clients come: it counts what is started from now on.

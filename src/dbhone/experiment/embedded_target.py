@@ -17,7 +17,7 @@ from dbhone.errors import DriverError
 from dbhone.experiment.events import Detail
 from dbhone.experiment.interleaved_runs import run_interleaved
 from dbhone.experiment.model import Experiment, Slices, Training
-from dbhone.experiment.order import BlockSeed, layout_number
+from dbhone.experiment.order import BlockSeed
 from dbhone.experiment.target import ResultDigest, Schedule, Target, TrainingJob, training_tasks
 from dbhone.experiment.trial import Announce, SubjectResult, Trial, run_one_by_one
 from dbhone.home import Session
@@ -44,7 +44,6 @@ class EmbeddedTarget(Target):
     verification_seconds: ClassVar[float] = 2.5
     driver: EmbeddedDriver
     _block_seed = BlockSeed()
-    _block = 0
 
     @classmethod
     def training_seconds(cls, training: Training) -> float:
@@ -165,7 +164,6 @@ class EmbeddedTarget(Target):
     def open(self, subjects: tuple[str, ...], block: int) -> Iterator[None]:
         """Choose the block's random values; there is nothing to open."""
         del subjects
-        self._block = block
         self._block_seed = BlockSeed.of_block(
             self.experiment.design.seed, block, fresh_data=self.suite.fresh_loads
         )
@@ -199,21 +197,13 @@ class EmbeddedTarget(Target):
         ):
             yield run
 
-    def _build_in_block(self, subject: str) -> Build:
-        """Return the subject's build: in one of its layouts, if it has any."""
-        build = self.builds[subject]
-        if not build.layouts:
-            return build
-        seed = self.experiment.design.seed
-        number = layout_number(seed, self._block, subject, len(build.layouts))
-        return build.layouts[number - 1]
-
     @contextlib.contextmanager
     def _new_command(
         self, subject: str, task: Task, timeout: float, *, memory: int | None = None
     ) -> Iterator[DriverCommand]:
         """Yield how to run the subject's driver on a database of its own, which goes afterwards."""
-        build, task = self._build_in_block(subject), self._block_seed.apply_to(task)
+        own, task = self.builds[subject], self._block_seed.apply_to(task)
+        build = self._block_seed.in_layout(subject, own, own.layouts)
         with fresh_database(self.session, memory=memory) as (database, tenant):
             yield _command(self.driver, build, task, database, timeout, tenant)
 

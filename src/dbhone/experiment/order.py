@@ -6,9 +6,13 @@ All of it depends on the arguments alone: a resumed run is as an uninterrupted o
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from dbhone.workload.task import Task
+
+T = TypeVar("T")
 
 _LARGEST_SEED = 2**31 - 1
 
@@ -67,18 +71,27 @@ def layout_number(seed: int, block: int, subject: str, layouts: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class BlockSeed:
-    """What is random in a block: its data, and the order of what clients do.
+    """What is random in a block: its data, the order of what clients do, and layouts of code.
 
-    ``data`` is None where the data is always the same.
+    ``data`` is None where the data is always the same. ``seed`` is that of the experiment.
     """
 
     data: int | None = None
     order: int = 0
+    seed: int = 0
+    block: int = 0
 
     @classmethod
     def of_block(cls, seed: int, block: int, *, fresh_data: bool) -> BlockSeed:
         """Return what is random in a block; ``fresh_data`` says whether its data is."""
-        return cls(data_seed(seed, block) if fresh_data else None, task_order(seed, block))
+        data = data_seed(seed, block) if fresh_data else None
+        return cls(data, task_order(seed, block), seed, block)
+
+    def in_layout(self, subject: str, usual: T, layouts: Sequence[T]) -> T:
+        """Return what a subject runs in the block: one of its layouts, the usual if it has none."""
+        if not layouts:
+            return usual
+        return layouts[layout_number(self.seed, self.block, subject, len(layouts)) - 1]
 
     def apply_to(self, task: Task) -> Task:
         """Return the task on the block's data, in the block's order."""

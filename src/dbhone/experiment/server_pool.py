@@ -19,7 +19,7 @@ from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, Sizin
 from dbhone.dbms.base_settings import LOOSE, RequestedSetting
 from dbhone.errors import DriverError
 from dbhone.experiment.model import TrainingCommand
-from dbhone.experiment.order import BlockSeed, layout_number
+from dbhone.experiment.order import BlockSeed
 from dbhone.files import digest_of, digest_of_file
 from dbhone.home import Notify, Session
 from dbhone.instance import data, page_cache, settings
@@ -108,14 +108,10 @@ class ServerSpec:
     plain: Installation | None = None
     layouts: tuple[Installation, ...] = ()
 
-    def in_block(self, seed: int, block: int, subject: str) -> ServerSpec:
+    def in_block(self, block: BlockSeed, subject: str) -> ServerSpec:
         """Return the server that a subject has in a block: in one of the layouts, if it has any."""
-        if not self.layouts:
-            return self
-        number = layout_number(seed, block, subject, len(self.layouts))
-        return dataclasses.replace(
-            self, installation=self.layouts[number - 1], plain=self.tools, layouts=()
-        )
+        chosen = block.in_layout(subject, self.installation, self.layouts)
+        return dataclasses.replace(self, installation=chosen, plain=self.tools, layouts=())
 
     @property
     def tools(self) -> Installation:
