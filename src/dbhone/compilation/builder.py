@@ -185,37 +185,37 @@ class _Making:
         self.tenant = tenant
         self.places.make(tenant.account)
         self.sandbox = self.places.sandbox(spec, tenant.account)
+        self.phase_seconds: dict[str, float] = {}
 
     def run(self, jobs: int) -> Build:
         flags = self.spec.flags(str(self.places.folder_seen))
         recipe = self.places.as_seen(self.spec.recipe(flags, self._tools(), jobs))
         began = time.monotonic()
-        phases: dict[str, float] = {}
         for step in recipe.steps:
             self.notify(step.phase.value)
-            seconds = self._step(step)
-            phases[step.phase.value] = phases.get(step.phase.value, 0.0) + seconds
-        other_layouts = self._link_layouts(recipe, phases) if self.spec.inputs.layouts else ()
+            self._step(step)
+        other_layouts = self._link_layouts(recipe) if self.spec.inputs.layouts else ()
         total = time.monotonic() - began
-        manifest = self._manifest(recipe, flags, total, phases)
+        manifest = self._manifest(recipe, flags, total)
         primary = Path(manifest.files[manifest.primary].path)
         for number, made in enumerate(other_layouts, start=1):
             layouts.keep_layout(self.places.result, number, primary, made)
         return keep_build(self.places.result, manifest, self.session)
 
-    def _link_layouts(self, recipe: Recipe, phases: dict[str, float]) -> tuple[Path, ...]:
+    def _link_layouts(self, recipe: Recipe) -> tuple[Path, ...]:
         """Link the primary artifact in its other layouts; return the files."""
         (primary,) = (one for one in recipe.artifacts if one.name == recipe.primary)
         commands = read_commands(self.places.commands)
         link = layouts.find_link(commands, self.places.objects / primary.made)
-        linker = self.spec.linker
-        if link is None or linker is None:
+        if link is None:
             raise BuildError(
                 f"the build does not say how it linked {primary.made.name},"
                 " so it cannot be linked in other layouts",
                 hint="leave 'layouts' out",
                 log=self._keep_log(),
             )
+        linker = self.spec.linker
+        assert linker is not None, "a build of several layouts has a linker that shuffles"
         is_cxx = link.program == self.spec.compiler.cxx_name
         program = self.places.work / RECORDING_COMPILERS[is_cxx]
         made: list[Path] = []
@@ -224,9 +224,7 @@ class _Making:
             name = f"layout-{number}"
             output = self.places.folder_seen / name
             argv = (str(program), *layouts.link_again(link, linker, number, output))
-            step = BuildStep(phase=Phase.LAYOUTS, argv=argv)
-            seconds = self._step(step, link.folder)
-            phases[step.phase.value] = phases.get(step.phase.value, 0.0) + seconds
+            self._step(BuildStep(phase=Phase.LAYOUTS, argv=argv), link.folder)
             made.append(self.places.objects / name)
         return tuple(made)
 
@@ -258,8 +256,8 @@ class _Making:
         path.chmod(0o755)
         return path
 
-    def _step(self, step: BuildStep, folder: str = ".") -> float:
-        """Run a step in a folder of the objects' folder; return its seconds."""
+    def _step(self, step: BuildStep, folder: str = ".") -> None:
+        """Run a step in a folder of the objects' folder, and add its seconds to its phase's."""
         with self.places.log.open("ab") as log:
             log.write(f"$ {' '.join(shlex.quote(word) for word in step.argv)}\n".encode())
         env = {
@@ -290,7 +288,8 @@ class _Making:
             finished = running.finish()
         if not finished.ok:
             raise self._failure(step, finished)
-        return finished.seconds
+        phase = step.phase.value
+        self.phase_seconds[phase] = self.phase_seconds.get(phase, 0.0) + finished.seconds
 
     def _failure(self, step: BuildStep, finished: process.Finished) -> HoneError:
         kept = self._keep_log()
@@ -327,9 +326,7 @@ class _Making:
             return None
         return kept
 
-    def _manifest(
-        self, recipe: Recipe, flags: Flags, seconds: float, phases: dict[str, float]
-    ) -> Manifest:
+    def _manifest(self, recipe: Recipe, flags: Flags, seconds: float) -> Manifest:
         spec = self.spec
         compiled = self._compiled()
         self._prove(flags, compiled)
@@ -350,7 +347,7 @@ class _Making:
             folder=str(self.places.folder_seen),
             profile=use,
             seconds=seconds,
-            phase_seconds=phases,
+            phase_seconds=self.phase_seconds,
             compile_commands=len(compiled),
             files=self._collect(recipe),
             primary=recipe.primary,
