@@ -279,8 +279,9 @@ def _making_steps(subject: SubjectDeclaration, estimator: Estimator) -> Iterator
         source = _source(inputs.source)
         kind = PostLink if pass_.post_link else Compile
         needs = (linked if pass_.post_link else source, *(profile if pass_.takes_profile else ()))
+        label = dataclasses.replace(subject, inputs=inputs).label
         step = kind(
-            label=", ".join(filter(None, (_named(subject, inputs), inputs.variant.note(pass_)))),
+            label=", ".join(filter(None, (label, inputs.variant.note(pass_)))),
             subjects=(subject.name,),
             needs=needs,
             makes=" ".join((estimator.identity(inputs, pass_), *needs)),
@@ -295,10 +296,6 @@ def _making_steps(subject: SubjectDeclaration, estimator: Estimator) -> Iterator
             profile = (train.makes,)
         else:
             linked = step.makes
-
-
-def _named(subject: SubjectDeclaration, inputs: BuildInputs) -> str:
-    return f"{subject.name}: {inputs.label}"
 
 
 def _train(

@@ -111,7 +111,10 @@ def command(
         with shown(context.err, verbose=context.verbose) as listen:
             service = BuildService(session, listen)
             found = explain(
-                *(experiment, names, task, service),
+                experiment,
+                names,
+                task,
+                service,
                 rounds=rounds,
                 seconds=float(seconds),
                 waits=waits,
