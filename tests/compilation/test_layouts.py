@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.compilation import builder
-from dbhone.compilation.layouts import find_link
+from dbhone.compilation.layouts import find_link, provide_lto_wrapper
 from dbhone.compilation.manifest import Build, CompileCommand
 from dbhone.errors import BuildError, VariantError
 from dbhone.home import Session
@@ -80,6 +81,56 @@ def test_a_layout_takes_the_space_of_what_is_linked_only(
     kept = Path("all/share/version")
     assert (build.folder / kept).samefile(layout.folder / kept)
     assert not build.path("program").samefile(layout.path("program"))
+
+
+def test_link_time_optimisation_is_done_once_for_all_layouts(tmp_path: Path) -> None:
+    folder, objects = tmp_path / "lto", tmp_path / "objects"
+    provide_lto_wrapper(folder)
+    objects.mkdir()
+    own = _program(
+        tmp_path / "own",
+        f'echo called >> {tmp_path}/calls; for n in 1 2; do printf "%s" "$1$n" > {objects}/$n.o;'
+        f" echo {objects}/$n.o; done",
+    )
+    gcc = _program(tmp_path / "gcc", f"echo {own}")
+    environment = {**os.environ, "DBHONE_FOLDER": str(tmp_path), "COLLECT_GCC": str(gcc)}
+    for _ in range(3):
+        printed = subprocess.run(
+            (folder / "lto-wrapper", "given"), env=environment, capture_output=True, check=True
+        ).stdout.decode()
+        made = [Path(line) for line in printed.splitlines()]
+        assert [each.read_text() for each in made] == ["given1", "given2"]
+        for each in made:
+            each.unlink()  # as gcc's plugin does
+    assert (tmp_path / "calls").read_text() == "called\n"
+
+
+def test_link_time_optimisation_that_fails_fails_the_link(tmp_path: Path) -> None:
+    folder = tmp_path / "lto"
+    provide_lto_wrapper(folder)
+    gcc = _program(tmp_path / "gcc", f"echo {_program(tmp_path / 'own', 'exit 3')}")
+    environment = {**os.environ, "DBHONE_FOLDER": str(tmp_path), "COLLECT_GCC": str(gcc)}
+    for _ in range(2):
+        failed = subprocess.run((folder / "lto-wrapper",), env=environment, check=False)
+        assert failed.returncode == 3
+
+
+def _program(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_second_copy_of_a_build_has_other_layouts(tmp_path: Path, session: Session) -> None:
+    tree = make_tree(tmp_path / "source", work=WORK)
+    orders = [
+        order_of(layout)
+        for copy in (0, 1)
+        for layout in builder.make(
+            make_spec(tree, layouts=1, copy_number=copy), session, ignore
+        ).layouts
+    ]
+    assert orders[0] != orders[1]
 
 
 def test_a_build_with_layouts_is_another_build(tmp_path: Path) -> None:

@@ -73,6 +73,8 @@ it. Programs that a build makes for its own use have a ``main`` each."""
 
 _LAST_COUNTS = ("-O", "-march=")
 """The beginnings of flags of which a compiler obeys the last."""
+_SEEDS_APART = 1_000
+"""Between the first layouts of two copies of a build, which must not be the same ones."""
 _OWN_WAY = 0.01
 """The share of the compile commands in which another such flag may come last. On ARM, trees compile
 their checksums by a ``-march`` of their own: in PostgreSQL one file of 800."""
@@ -184,6 +186,8 @@ class _Making:
         self.places = BuildPlaces(work, spec.tree.path)
         self.tenant = tenant
         self.places.make(tenant.account)
+        if spec.inputs.layouts:
+            layouts.provide_lto_wrapper(self.places.lto_wrapper)
         self.sandbox = self.places.sandbox(spec, tenant.account)
         self.phase_seconds: dict[str, float] = {}
 
@@ -219,11 +223,15 @@ class _Making:
         is_cxx = link.program == self.spec.compiler.cxx_name
         program = self.places.work / RECORDING_COMPILERS[is_cxx]
         made: list[Path] = []
+        first_seed = self.spec.inputs.copy_number * _SEEDS_APART
         for number in range(1, self.spec.inputs.layouts + 1):
             self.notify(f"linking layout {number} of {self.spec.inputs.layouts}")
             name = f"layout-{number}"
             output = self.places.folder_seen / name
-            argv = (str(program), *layouts.link_again(link, linker, number, output))
+            arguments = layouts.link_again(
+                link, linker, first_seed + number, output, self.places.lto_wrapper
+            )
+            argv = (str(program), *arguments)
             self._step(BuildStep(phase=Phase.LAYOUTS, argv=argv), link.folder)
             made.append(self.places.objects / name)
         return tuple(made)

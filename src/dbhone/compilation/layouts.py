@@ -8,6 +8,10 @@ that intervals are made of (C. Curtsinger and E. Berger, "Stabilizer", ASPLOS 20
 
 Only functions of one kind change places: those that a compiler marked as hot, as unlikely or as
 needed for starting only stay together, since that is a part of what a profile brings.
+
+With link-time optimisation it is the linker that compiles, which takes minutes. It does so for the
+first of the other layouts, and what came of it is linked in all of them. lld keeps that by itself;
+where gcc's plugin does it, a program that it calls in the place of ``lto-wrapper`` does.
 """
 
 from __future__ import annotations
@@ -24,10 +28,37 @@ from dbhone.untrusted_files import open_untrusted
 
 _SECTIONS = "-ffunction-sections"
 """The linker can only move what is a section of its own."""
+_LTO_KEPT = "lto-of-layouts"
+"""The folder of what came of link-time optimisation, below that of the build."""
+_LTO_WRAPPER = f"""\
+#!/bin/sh
+# gcc's linker plugin calls this for link-time optimisation, and links the objects whose names it
+# prints. The first time gcc's own program makes them; they are kept, since the plugin removes them.
+set -eu
+kept=$DBHONE_FOLDER/{_LTO_KEPT}
+if [ ! -e "$kept/made" ]; then
+    # gcc's own variables would lead back to this program.
+    own=$(env -u COMPILER_PATH -u GCC_EXEC_PREFIX "$COLLECT_GCC" -print-prog-name=lto-wrapper)
+    mkdir -p "$kept"
+    "$own" "$@" > "$kept/names"
+    number=0
+    while IFS= read -r name; do
+        number=$((number + 1))
+        cp "$name" "$kept/$number"
+    done < "$kept/names"
+    mv "$kept/names" "$kept/made"
+fi
+number=0
+while IFS= read -r name; do
+    number=$((number + 1))
+    [ -e "$name" ] || cp "$kept/$number" "$name"
+    printf '%s\n' "$name"
+done < "$kept/made"
+"""
 _KINDS_APART = "-Wl,-z,keep-text-section-prefix"
 _SHUFFLE = {
-    "mold": "-Wl,--shuffle-sections={number}",
-    "lld": "-Wl,--shuffle-sections=.text*={number}",
+    "mold": "-Wl,--shuffle-sections={seed}",
+    "lld": "-Wl,--shuffle-sections=.text*={seed}",
 }
 _MOLD = Requirement(name="mold", package="mold")
 _USUAL = {CompilerFamily.GCC: "mold", CompilerFamily.CLANG: "lld"}
@@ -63,11 +94,26 @@ def find_link(commands: Sequence[CompileCommand], made: Path) -> CompileCommand 
     return next((command for command in links if Path(command.output).name in names), None)
 
 
-def link_again(link: CompileCommand, linker: str, number: int, output: Path) -> tuple[str, ...]:
-    """Return the arguments that link the same objects in the order of layout ``number``."""
+def provide_lto_wrapper(folder: Path) -> None:
+    """Make the folder in which gcc finds our program in the place of its ``lto-wrapper``."""
+    folder.mkdir()
+    program = folder / "lto-wrapper"
+    program.write_text(_LTO_WRAPPER, encoding="utf-8")
+    program.chmod(0o755)
+
+
+def link_again(
+    link: CompileCommand, linker: str, seed: int, output: Path, wrapper: Path
+) -> tuple[str, ...]:
+    """Return the arguments that link the same objects in the random order of ``seed``.
+
+    ``wrapper`` is the folder that ``provide_lto_wrapper`` has made.
+    """
     position = link.argv.index("-o") + 1
     before, after = link.argv[:position], link.argv[position + 1 :]
-    return (*before, str(output), *after, _SHUFFLE[linker].format(number=number))
+    kept = output.with_name(_LTO_KEPT)
+    once = f"-Wl,--thinlto-cache-dir={kept}" if linker == "lld" else f"-B{wrapper}"
+    return (*before, str(output), *after, once, _SHUFFLE[linker].format(seed=seed))
 
 
 def keep_layout(result: Path, number: int, primary: Path, made: Path) -> None:

@@ -77,6 +77,11 @@ class BuildPlaces:
         return self.work / "tmp"
 
     @property
+    def lto_wrapper(self) -> Path:
+        """The folder of the program that gcc calls for link-time optimisation of layouts."""
+        return self.work / "lto"
+
+    @property
     def log(self) -> Path:
         """The file of everything that its steps print."""
         return self.result / LOG
@@ -120,6 +125,7 @@ class BuildPlaces:
             readable=(
                 *given,
                 *(self.work / name for name in RECORDING_COMPILERS),
+                *([self.lto_wrapper] if spec.inputs.layouts else []),
                 *spec.named_files(),
                 *program_folders((*required, *spec.programs())),
                 *python_folders(),
