@@ -137,12 +137,17 @@ SERVERS = (
     Kind(
         name="drawn layouts",
         text="two builds of one source; each start has a layout of its own, off by 1.3 % on a step",
-        noise=partial(noise.layouts, drawn=True),
+        noise=noise.layouts,
+    ),
+    Kind(
+        name="eight layouts",
+        text="the same, but each build has eight layouts, which take turns",
+        noise=partial(noise.layouts, count=8),
     ),
     Kind(
         name="one layout",
         text="the same, but each build has one layout, and it is asked whether the sources differ",
-        noise=partial(noise.layouts, drawn=False),
+        noise=partial(noise.layouts, count=1),
     ),
 )
 

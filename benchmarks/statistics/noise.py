@@ -6,6 +6,7 @@ Each function is one cause, about as bad as a shared machine has shown it. ``kin
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from scipy.signal import lfilter
@@ -128,15 +129,15 @@ def slow_starts(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
     return Piece.of(piece.logs - piece.luck[..., None, :], starts)
 
 
-def layouts(rng: np.random.Generator, runs: int, plan: Plan, *, drawn: bool) -> Piece:
+def layouts(rng: np.random.Generator, runs: int, plan: Plan, *, count: int | None = None) -> Piece:
     """Return two builds of one source whose layouts are luckier or less, by 1.3 % on a step.
 
-    A layout is ``drawn`` anew for each start, or is the same in all.
+    Each has so many layouts, one start after the other, or another one in each start.
     """
-    restarts = plan.restarts if drawn else 1
-    offsets = rng.normal(0, 0.013, (runs, restarts, plan.steps, 2))
-    starts = np.repeat(offsets, plan.restarts // restarts, axis=1)
-    return Piece.of(rng.normal(0, SPREAD, plan.shape(runs)), starts)
+    numbers = np.arange(plan.restarts) % (count or plan.restarts)
+    offsets = rng.normal(0, 0.013, (runs, int(numbers.max()) + 1, plan.steps, 2))
+    piece = Piece.of(rng.normal(0, SPREAD, plan.shape(runs)), offsets[:, numbers])
+    return replace(piece, clusters=numbers) if count != 1 else piece
 
 
 def _alike(noise: Array) -> Piece:

@@ -50,11 +50,13 @@ class Piece:
 
     ``logs`` is runs x restarts x steps x rounds x servers. ``luck`` is what of it belongs to a
     start of a server (runs x restarts x steps x servers): zero in a trace, which cannot tell.
-    From what is ``settled`` the rounds before servers had settled were left out already.
+    Restarts of one of the ``clusters`` have servers of the same layouts; without any each has its
+    own. From what is ``settled`` the rounds before servers had settled were left out already.
     """
 
     logs: Array
     luck: Array
+    clusters: NDArray[np.intp] | None = None
     settled: bool = False
 
     @classmethod
@@ -64,7 +66,12 @@ class Piece:
 
     def first(self, restarts: int) -> Piece:
         """Return the same runs, had they ended after so many restarts."""
-        return replace(self, logs=self.logs[:, :restarts], luck=self.luck[:, :restarts])
+        return replace(
+            self,
+            logs=self.logs[:, :restarts],
+            luck=self.luck[:, :restarts],
+            clusters=None if self.clusters is None else self.clusters[:restarts],
+        )
 
     def left_out(self) -> NDArray[np.intp]:
         """Return how many rounds dbhone leaves out at the beginning, runs x restarts x steps."""

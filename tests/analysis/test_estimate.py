@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
 from scipy import optimize, stats
 
 from dbhone.analysis.estimate import Estimates, estimate, summed, width
@@ -73,6 +75,41 @@ def test_a_noisy_block_counts_for_less() -> None:
     found = estimate(Logs(values=values, within=within), 0.95)
     assert found.centre[0] == pytest.approx(0.05, abs=0.03)
     assert plain(values).centre[0] > 0.15
+
+
+@given(
+    table=arrays(np.float64, (3, 8), elements=st.floats(-1, 1)),
+    missing=arrays(np.bool_, (3, 8)),
+    noise=st.floats(1e-4, 1),
+)
+def test_blocks_of_one_cluster_are_one_value(
+    table: Array, missing: NDArray[np.bool_], noise: float
+) -> None:
+    values = np.where(missing, np.nan, table)
+    clusters = np.arange(24, dtype=np.int32) % 8
+    clustered = Logs(
+        values=values.reshape(1, -1), within=np.full((1, 24), noise), clusters=clusters
+    )
+    known = np.count_nonzero(~missing, axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.nansum(values, axis=0) / known
+    whole = Logs(values=means[None], within=np.where(known, noise, np.nan)[None] / known)
+    found, expected = estimate(clustered, 0.95), estimate(whole, 0.95)
+    for name in ("centre", "half", "p", "freedom"):
+        np.testing.assert_allclose(
+            getattr(found, name), getattr(expected, name), rtol=1e-6, atol=1e-9
+        )
+    assert found.count[0] == known.sum()
+
+
+def test_layouts_that_come_again_tell_nothing_new_of_their_luck() -> None:
+    """Eight layouts and hardly any noise: more blocks must not make the interval narrower."""
+    random = np.random.default_rng(3)
+    luck = random.normal(0, 0.01, 8)
+    blocks = np.arange(80, dtype=np.int32)
+    values = luck[blocks % 8] + random.normal(0, 1e-4, 80)
+    clustered = Logs(values=values[None], within=np.full((1, 80), 1e-8), clusters=blocks % 8)
+    assert estimate(clustered, 0.95).half[0] > 3 * plain(values[None]).half[0]
 
 
 def test_a_slow_start_is_not_left_out() -> None:

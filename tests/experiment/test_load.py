@@ -85,14 +85,25 @@ def test_a_file_without_a_control_gets_one_unless_it_refuses() -> None:
 
 
 def test_what_hone_links_itself_has_as_many_layouts_as_the_design_says() -> None:
-    text = GOOD.replace("seed = 7", "seed = 7\nlayouts = 4").replace(
+    text = GOOD.replace("seed = 7", "seed = 7\nlayouts = 8").replace(
         "[training]", 'bolt = { like = "pgo", variant = "pgo+bolt" }\n\n[training]'
     )
     subjects = parse(text, name="x.toml").subjects
     assert {each.name: each.inputs.layouts for each in subjects} == {
-        **{"rel": 4, "control": 4, "pgo": 4},
+        **{"rel": 8, "control": 8, "pgo": 8},
         "bolt": 0,  # BOLT decides where its code lies
     }
+
+
+def test_subjects_of_one_build_have_layouts_of_their_own() -> None:
+    text = GOOD.replace("seed = 7", "seed = 7\nlayouts = 8").replace(", rebuild = true", "")
+    experiment = parse(text, name="x.toml")
+    layouts = {each.name: each.inputs.layouts for each in experiment.subjects}
+    assert layouts == {"rel": 16, "control": 16, "pgo": 8}
+    own = {
+        name: experiment.own_layouts(name, range(1, number + 1)) for name, number in layouts.items()
+    }
+    assert own == {"rel": range(1, 9), "control": range(9, 17), "pgo": range(1, 9)}
 
 
 def test_a_subjects_own_training_goes_before_the_general_one() -> None:

@@ -57,11 +57,10 @@ def test_each_layout_has_its_turn_before_one_comes_again(
     assert sorted(numbers) == list(range(1, layouts + 1))
 
 
-def test_base_and_control_seldom_have_the_same_layout() -> None:
-    pairs = [
-        [layout_number(1, block, name, 8) for name in ("rel", "control")] for block in range(80)
-    ]
-    assert sum(base == control for base, control in pairs) < 20
+def test_layouts_that_come_again_come_together_for_all_subjects() -> None:
+    subjects = ("rel", "control", "lto")
+    layouts = [tuple(layout_number(1, block, name, 8) for name in subjects) for block in range(40)]
+    assert layouts == layouts[:8] * 5
 
 
 def test_another_seed_is_another_order() -> None:

@@ -247,6 +247,17 @@ def test_a_block_takes_from_its_start_to_the_next_ones(store: Store, run_id: int
     assert store.samples(run_id).block_seconds == 40
 
 
+def test_blocks_in_which_subjects_had_the_same_layouts_are_told(store: Store) -> None:
+    text = f"{NEW_RUN.experiment}\n[design]\nlayouts = 6\n"
+    run_id = begin(store, experiment=text)
+    store.set_subject(run_id, 0, dataclasses.replace(subject("rel"), inputs={"layouts": 12}))
+    for block in range(8):
+        store.record(run_id, invocation(block, "rel"))
+    clusters = store.samples(run_id).clusters
+    assert clusters is not None
+    assert clusters.tolist() == [0, 1, 2, 3, 4, 5, 0, 1]
+
+
 def test_the_only_block_takes_what_its_invocations_do(store: Store, run_id: int) -> None:
     assert store.samples(run_id).block_seconds is None
     for name in ("rel", "pgo"):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -31,6 +33,17 @@ def test_who_was_measured_is_read_as_it_was_written() -> None:
     assert Measured.of_json(MEASURED.to_json()) == MEASURED
     with pytest.raises(PackageError, match="malformed"):
         Measured.of_json({"base": "rel"})
+
+
+def test_blocks_in_the_same_layouts_are_one_value_in_a_package_too() -> None:
+    in_layouts = replace(MEASURED, layouts=6)
+    data = to_csv(samples())
+    usual, found = (findings(each, of_csv(data)) for each in (MEASURED, in_layouts))
+    assert [each["p_value"] for each in usual["summaries"]] != [
+        each["p_value"] for each in found["summaries"]
+    ]
+    before = {name: value for name, value in in_layouts.to_json().items() if name != "layouts"}
+    assert Measured.of_json(before) == MEASURED
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dbhone.measurement.record import COLD, CodeLayout, Subject, Warning
+from dbhone.measurement.record import COLD, CodeLayout, Run, Subject, Warning
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page, tables
 from dbhone.report.table import Table, plain
@@ -314,6 +314,16 @@ class TestLevers:
         assert server.winner_title == server.winner.name
 
 
+def _in_layouts(run: Run, layouts: int, *, but: str = "") -> Run:
+    """Return a run of which all subjects but one were measured in so many layouts."""
+    subjects = tuple(
+        each if each.name == but else replace(each, inputs={"layouts": layouts})
+        for each in run.subjects
+    )
+    experiment = f"{run.experiment}\n[design]\nlayouts = {layouts}\n"
+    return replace(run, subjects=subjects, experiment=experiment)
+
+
 class TestNotes:
     def test_starts_are_told_of_servers_and_layout_of_builds(self, server: Page) -> None:
         starts, layout = "Every block starts each", "of these very binaries"
@@ -329,20 +339,15 @@ class TestNotes:
     @pytest.mark.parametrize(("layouts", "told"), [(4, True), (64, False)])
     def test_more_blocks_than_layouts_are_told(self, layouts: int, told: bool) -> None:
         run = a_server_run()
-        several = tuple(replace(each, inputs={"layouts": layouts}) for each in run.subjects)
-        method = build_page(replace(run, subjects=several), server_samples(run)).method
+        method = build_page(_in_layouts(run, layouts), server_samples(run)).method
         assert method is not None
-        assert (f"the luck that {layouts} layouts have left is in no interval" in method) == told
+        assert (f"so that intervals are of {layouts} values" in method) == told
 
     def test_builds_in_several_layouts_are_told_and_those_with_one(self) -> None:
         run = a_server_run()
-        several = tuple(
-            replace(each, inputs={"layouts": 8}) if each.name != "lto+pgo" else each
-            for each in run.subjects
-        )
-        method = build_page(replace(run, subjects=several), server_samples(run)).method
+        method = build_page(_in_layouts(run, 8, but="lto+pgo"), server_samples(run)).method
         assert method is not None
-        assert "Every build was linked in 8 random orders of its functions" in method
+        assert "Every subject's program was linked in 8 random orders of its functions" in method
         assert "The code of lto+pgo has one layout only." in method
         assert "of these very binaries" not in method
 

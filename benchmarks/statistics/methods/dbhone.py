@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -21,14 +22,16 @@ _ORDER = 1
 
 @lru_cache(maxsize=1)  # several methods judge the same levels of one piece
 def in_rounds(piece: Piece) -> Array:
-    """Return each restart's levels, and third the variance of their difference by its rounds.
+    """Return each restart's levels, the variance of their difference by its rounds, its cluster.
 
     As dbhone does, it leaves out the rounds in which a server seems not to have settled.
     """
     seen, left_out = _levels(piece.logs), piece.left_out()
     for place in map(tuple, np.argwhere(left_out)):
         seen[place] = _levels(piece.logs[place][left_out[place] :])
-    return seen.swapaxes(1, 2)
+    clusters = np.arange(seen.shape[1]) if piece.clusters is None else piece.clusters
+    labels = np.broadcast_to(clusters[:, None, None], (*seen.shape[:3], 1))
+    return np.concatenate([seen, labels], axis=-1).swapaxes(1, 2)
 
 
 def _levels(logs: Array) -> Array:
@@ -54,7 +57,8 @@ def judge(seen: Array) -> Judged:
 def judge_over_steps(seen: Array) -> Judged:
     """Tell what dbhone tells of all steps as one."""
     steps = _differences(seen)
-    mean = Logs(values=steps.values.swapaxes(0, 1), within=steps.within.swapaxes(0, 1)).mean()
+    by_step = replace(steps, values=steps.values.swapaxes(0, 1), within=steps.within.swapaxes(0, 1))
+    mean = by_step.mean()
     return judged(estimate(mean[:, None], 1 - ALPHA))
 
 
@@ -63,7 +67,8 @@ def _differences(seen: Array) -> Logs:
     values = seen[..., 1] - seen[..., 0]
     if seen.shape[-1] == 2:
         return Logs.without_rounds(values)
-    return Logs(values=values, within=seen[..., 2])
+    clusters = seen[0, 0, :, 3].astype(np.int32)
+    return Logs(values=values, within=seen[..., 2], clusters=clusters)
 
 
 def judged(found: Estimates) -> Judged:

@@ -132,13 +132,14 @@ def analyse(
     setup = _setup(samples, base, controls, steps, links)
     compared: list[_Compared] = []
     left_out: set[LeftOut] = set()
-    unusable = blocks = 0
+    unusable = blocks = values = 0
     for metric in metrics:
         if not samples.has(metric):
             continue
         logs = samples.logs(metric)
         unusable += samples.without_logs(metric)
-        blocks = max(blocks, _blocks_of(logs.values[setup.base]))
+        blocks = max(blocks, _blocks_of(logs[setup.base]))
+        values = max(values, _blocks_of(logs[setup.base].by_cluster()))
         repeats = [logs[control] for control in sorted(setup.controls)]
         reference = with_repeats(logs[setup.base], repeats, CONFIDENCE)
         estimates = _against_base(setup, logs, reference)
@@ -157,6 +158,7 @@ def analyse(
         base=base,
         confidence=CONFIDENCE,
         blocks=blocks,
+        values=values,
         judged_in_sample=setup.judged_in_sample,
         effects=tuple(effects),
         summaries=tuple(summaries),
@@ -234,8 +236,8 @@ def _against_base(setup: _ComparisonSetup, logs: Logs, reference: Logs) -> Estim
     )
 
 
-def _blocks_of(logs: Array) -> int:
-    return int(np.count_nonzero(np.any(~np.isnan(logs), axis=0)))
+def _blocks_of(logs: Logs) -> int:
+    return int(np.count_nonzero(np.any(~np.isnan(logs.values), axis=0)))
 
 
 def _pairs(setup: _ComparisonSetup, estimates: Estimates) -> tuple[list[tuple[int, int]], Rows]:

@@ -38,7 +38,7 @@ class Estimates:
     """One estimate for each row. All arrays have the rows' shape; NaN means "not known".
 
     ``centre`` and ``half`` are the estimate and its interval's half-width, on the rows' own scale
-    (logarithms). ``p`` tests that the centre is 0. ``count`` is the number of a row's values.
+    (logarithms). ``p`` tests that the centre is 0. ``count`` is the number of a row's blocks.
     ``error`` is the standard error, ``freedom`` the degrees of freedom of the centre's t.
     """
 
@@ -69,8 +69,11 @@ def width(blocks: int, confidence: float) -> float:
 def estimate(rows: Logs, confidence: float) -> Estimates:
     """Estimate the centre of each row of ``rows``, whose last axis is the blocks.
 
-    NaN values are left out. A row of which all values are equal has an interval of no width.
+    NaN values are left out. A row of which all values are equal has an interval of no width. Blocks
+    of one cluster are one value, their mean.
     """
+    blocks = np.asarray(np.count_nonzero(~np.isnan(rows.values), axis=-1), dtype=np.intp)
+    rows = rows.by_cluster()
     known = ~np.isnan(rows.values)
     count = np.asarray(np.count_nonzero(known, axis=-1), dtype=np.intp)
     weights = _weights(rows, known, count)
@@ -83,7 +86,7 @@ def estimate(rows: Logs, confidence: float) -> Estimates:
     enough = count >= MINIMUM_FOR_INTERVAL
     effective = np.square(total) / np.maximum(np.square(weights).sum(axis=-1), _LEAST_P)
     freedom = np.where(enough, effective - 1, np.nan)
-    return _judged(centre, np.where(enough, error, np.nan), freedom, count, confidence)
+    return _judged(centre, np.where(enough, error, np.nan), freedom, blocks, confidence)
 
 
 def _weights(rows: Logs, known: NDArray[np.bool_], count: NDArray[np.intp]) -> Array:

@@ -115,8 +115,7 @@ def _average(rows: Logs, confidence: float) -> Average:
     ratios = np.exp(estimate(rows, confidence).centre)
     mean = float(ratios.mean())
     shares = ratios / ratios.sum()
-    weighted = Logs(values=shares @ rows.values, within=np.square(shares) @ rows.within)
-    whole = estimate(weighted, confidence)
+    whole = estimate(rows.weighted(shares), confidence)
     half = float(whole.half)
     known = not np.isnan(half)
     return Average(

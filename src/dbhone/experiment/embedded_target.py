@@ -203,7 +203,8 @@ class EmbeddedTarget(Target):
     ) -> Iterator[DriverCommand]:
         """Yield how to run the subject's driver on a database of its own, which goes afterwards."""
         own, task = self.builds[subject], self._block_seed.apply_to(task)
-        build = self._block_seed.in_layout(subject, own, own.layouts)
+        layouts = self.experiment.own_layouts(subject, own.layouts)
+        build = self._block_seed.in_layout(subject, own, layouts)
         with fresh_database(self.session, memory=memory) as (database, tenant):
             yield _command(self.driver, build, task, database, timeout, tenant)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.dbms.base_settings import RequestedSetting
@@ -16,6 +17,8 @@ from dbhone.verification.outcome import Grade
 from dbhone.workload import own_suite
 from dbhone.workload.suite import Regime
 from dbhone.workload.task import Scale
+
+T = TypeVar("T")
 
 
 class Slices(StrEnum):
@@ -126,6 +129,10 @@ class SubjectDeclaration:
         """Return whether nothing but its build can tell it from another."""
         return (self.levers, self.settings) == (other.levers, other.settings)
 
+    def is_built_like(self, other: SubjectDeclaration) -> bool:
+        """Return whether both are of one build."""
+        return (self.inputs, self.training) == (other.inputs, other.training)
+
     @property
     def label(self) -> str:
         """Its name, and how it is built, for people."""
@@ -192,6 +199,17 @@ class Experiment:
 
     def _names_of(self, role: Role) -> tuple[str, ...]:
         return tuple(subject.name for subject in self.subjects if subject.role is role)
+
+    def own_layouts(self, name: str, layouts: Sequence[T]) -> Sequence[T]:
+        """Return those of a build's layouts that are a subject's own.
+
+        Subjects of one build, such as the base and its control, share them out: in the same ones
+        the luck of a layout would cancel between the two.
+        """
+        subject = next(subject for subject in self.subjects if subject.name == name)
+        sharing = [other.name for other in self.subjects if other.is_built_like(subject)]
+        share, position = len(layouts) // len(sharing), sharing.index(name)
+        return layouts[position * share : (position + 1) * share]
 
     @property
     def trained_sets(self) -> frozenset[str]:

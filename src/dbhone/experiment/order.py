@@ -61,12 +61,11 @@ def task_order(seed: int, block: int) -> int:
 def layout_number(seed: int, block: int, subject: str, layouts: int) -> int:
     """Return which layout of its code a subject has in a block, from 1 to ``layouts``.
 
-    Each has its turn before one comes again. The order differs between subjects, so that base and
-    control, which are one build, have different layouts.
+    Each has its turn before they come again in the same order, so that blocks of the same layout
+    of one subject have the same of all: ``SampleArray.in_layouts`` relies on it.
     """
-    turn, position = divmod(block, layouts)
-    chance = random.Random(f"{seed}/{subject}/{turn}/layouts")
-    return chance.sample(range(1, layouts + 1), layouts)[position]
+    chance = random.Random(f"{seed}/{subject}/layouts")
+    return chance.sample(range(1, layouts + 1), layouts)[block % layouts]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import ErrorDetails
 
 from dbhone.compilation.inputs import BuildKeys, Words
@@ -25,7 +25,8 @@ _EARLIER_SHORT = "frozen"
 """The word of earlier files for short slices."""
 SEEDS = 2**32
 """How many seeds there are, from 0 on."""
-MOST_LAYOUTS = 64
+LEAST_LAYOUTS, MOST_LAYOUTS = 6, 64
+"""Blocks in the same layouts count as one, and a verdict needs six that do not."""
 _USUAL = DeclaredDesign()
 
 
@@ -220,6 +221,13 @@ class BlocksSection(_Section):
     max: int = Field(default=200, ge=1, le=10_000)
 
 
+def _layouts(number: int) -> int:
+    """Return a number of layouts. Raises ValueError where no verdict could come of so many."""
+    if number == 0 or LEAST_LAYOUTS <= number <= MOST_LAYOUTS:
+        return number
+    raise ValueError(f"take {LEAST_LAYOUTS} to {MOST_LAYOUTS} layouts, or 0 for the usual one")
+
+
 class DesignSection(_Section):
     """``[design]``: how to measure, when to stop, and whether CPUs may sleep meanwhile.
 
@@ -239,7 +247,7 @@ class DesignSection(_Section):
     allot: bool = True
     control: bool = True
     stop_early: bool = False
-    layouts: int = Field(default=0, ge=0, le=MOST_LAYOUTS)
+    layouts: Annotated[int, AfterValidator(_layouts)] = 0
 
 
 class ExperimentFile(_Section):

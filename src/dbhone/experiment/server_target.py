@@ -361,7 +361,10 @@ def spec_of(experiment: Experiment, subject: SubjectDeclaration, build: Build) -
     return ServerSpec(
         dbms=dbms,
         installation=installation_of(dbms, build),
-        layouts=tuple(installation_of(dbms, layout) for layout in build.layouts),
+        layouts=tuple(
+            installation_of(dbms, layout)
+            for layout in experiment.own_layouts(subject.name, build.layouts)
+        ),
         settings=(
             *experiment.observe.requested(dbms, subject.settings),
             *settings_with(subject, levers),

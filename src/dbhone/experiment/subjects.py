@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -55,9 +55,9 @@ class Subjects:
         """
         subjects = _with_controls(tuple(self._subject(name) for name in self._declared.subjects))
         has_control = any(subject.role is Role.CONTROL for subject in subjects)
-        if has_control or not self._declared.design.control:
-            return subjects
-        return (*subjects, _control(subjects))
+        if not has_control and self._declared.design.control:
+            subjects = (*subjects, _control(subjects))
+        return _in_layouts(subjects, self._declared.design.layouts)
 
     def _merged(self, name: str, seen: tuple[str, ...] = ()) -> SubjectSection:
         """Return the subject's section with what it takes over from the one it is like."""
@@ -142,7 +142,6 @@ class Subjects:
             variant=variant,
             copy_number=int(section.rebuild),
             profile_source=self._profile_source(name, section, variant),
-            layouts=self._declared.design.layouts if _can_have_layouts(keys, variant) else 0,
         )
 
     def _profile_source(self, name: str, section: SubjectSection, variant: Variant) -> str | None:
@@ -165,9 +164,24 @@ class Subjects:
         return self._where.meant(applied_levers.canonical, section.levers, "subjects", name)
 
 
-def _can_have_layouts(keys: Mapping[str, object], variant: Variant) -> bool:
+def _in_layouts(
+    subjects: Sequence[SubjectDeclaration], layouts: int
+) -> tuple[SubjectDeclaration, ...]:
+    """Let each build have so many layouts for every subject of it, as far as it can have any."""
+    return tuple(
+        dataclasses.replace(
+            subject, inputs=subject.inputs.model_copy(update={"layouts": layouts * sharing})
+        )
+        if _can_have_layouts(subject.inputs)
+        else subject
+        for subject in subjects
+        for sharing in [sum(subject.is_built_like(other) for other in subjects)]
+    )
+
+
+def _can_have_layouts(inputs: BuildInputs) -> bool:
     """Return whether hone links the build, and nothing lays its code out afterwards."""
-    return not (variant.ready_made or variant.post_link or keys["packaging"])
+    return not (inputs.variant.ready_made or inputs.variant.post_link or inputs.packaging)
 
 
 def with_varied(where: Locator, declared: ExperimentFile) -> ExperimentFile:

@@ -39,7 +39,8 @@ class Declared:
     With ``awake`` no CPU sleeps while something is measured. ``short_slices`` and ``one_server``
     say that these are asked for; hone may choose them by itself. ``observes`` says whether servers
     are observed meanwhile. ``grade`` is that at which builds were verified, empty for none.
-    ``design`` is what the command line may say otherwise.
+    ``layouts`` is in how many layouts each subject is measured that can have several. ``design`` is
+    what the command line may say otherwise.
     """
 
     history: tuple[str, ...] = ()
@@ -50,6 +51,7 @@ class Declared:
     one_server: bool = False
     observes: bool = True
     grade: str = ""
+    layouts: int = 0
     design: DeclaredDesign = field(default_factory=DeclaredDesign)
 
 
@@ -75,6 +77,7 @@ def read_declared(text: str) -> Declared:
         one_server=design.get("servers") == "one",
         observes=_table(file, "observe").get("enabled") is not False,
         grade=str(_table(file, "verification").get("grade", "")),
+        layouts=layouts if isinstance(layouts := design.get("layouts"), int) else 0,
         design=_design(design),
     )
 
@@ -286,7 +289,7 @@ class Subject:
 
     @property
     def layouts(self) -> int:
-        """In how many random orders of its functions its build was linked, and measured."""
+        """In how many random orders of its functions its build was linked, for all who share it."""
         return int(self.inputs.get("layouts", 0))
 
     @property
@@ -470,6 +473,12 @@ class Run:
         if used.seed != declared.seed:
             otherwise["seed"] = used.seed
         return otherwise
+
+    @property
+    def layouts(self) -> int:
+        """In how many layouts its subjects were measured, those that have several; 0 if none."""
+        several = any(subject.layouts for subject in self.subjects)
+        return self.declared.layouts if several else 0
 
     @property
     def in_short_slices(self) -> bool:

@@ -21,11 +21,14 @@ class Logs:
     """Logarithms of values, or of their ratios; the last axis is the blocks.
 
     ``values`` are NaN where there is none. ``within`` has the same shape: the variance that each
-    value has by the rounds of its own block, NaN where rounds do not show it.
+    value has by the rounds of its own block, NaN where rounds do not show it. ``clusters`` has a
+    label for each block; blocks of one label share what is random between blocks. Without it each
+    block stands for itself.
     """
 
     values: Array
     within: Array
+    clusters: Indices | None = None
 
     @classmethod
     def without_rounds(cls, values: Array) -> Logs:
@@ -35,7 +38,8 @@ class Logs:
     @classmethod
     def stacked(cls, rows: Sequence[Logs]) -> Logs:
         """Return rows of equal shape as one, along a new first axis."""
-        return cls(
+        return replace(
+            rows[0],
             values=np.array([row.values for row in rows]),
             within=np.array([row.within for row in rows]),
         )
@@ -51,26 +55,49 @@ class Logs:
         count = np.maximum(np.count_nonzero(known, axis=0), 1)
         values = np.where(known, rows.values, 0.0).sum(axis=0) / count
         within = np.where(known, rows.within, 0.0).sum(axis=0) / np.square(count)
-        return cls(values=np.where(known[0], values, np.nan), within=within)
+        return replace(first, values=np.where(known[0], values, np.nan), within=within)
 
     def __getitem__(self, index: Any) -> Logs:
-        return Logs(values=self.values[index], within=self.within[index])
+        return replace(self, values=self.values[index], within=self.within[index])
 
     def __add__(self, other: Logs) -> Logs:
-        return Logs(values=self.values + other.values, within=self.within + other.within)
+        return replace(self, values=self.values + other.values, within=self.within + other.within)
 
     def __sub__(self, other: Logs) -> Logs:
-        return Logs(values=self.values - other.values, within=self.within + other.within)
+        return replace(self, values=self.values - other.values, within=self.within + other.within)
 
     def times(self, factor: float) -> Logs:
         """Return the logarithms times a factor."""
-        return Logs(values=self.values * factor, within=self.within * factor**2)
+        return replace(self, values=self.values * factor, within=self.within * factor**2)
+
+    def weighted(self, weights: Array) -> Logs:
+        """Return the sum over the first axis, of which each element has a weight."""
+        within = np.square(weights) @ self.within
+        return replace(self, values=weights @ self.values, within=within)
 
     def mean(self) -> Logs:
         """Return the means over the first axis, as of independent values."""
-        return Logs(
-            values=self.values.mean(axis=0), within=self.within.mean(axis=0) / len(self.values)
+        return replace(
+            self,
+            values=self.values.mean(axis=0),
+            within=self.within.mean(axis=0) / len(self.values),
         )
+
+    def by_cluster(self) -> Logs:
+        """Return the means over the blocks of each cluster, in the place of the blocks."""
+        if self.clusters is None:
+            return self
+        labels, cluster = np.unique(self.clusters, return_inverse=True)
+        if len(labels) == len(self.clusters):
+            return self
+        members = np.eye(len(labels))[cluster]
+        known = ~np.isnan(self.values)
+        count = known @ members
+        with np.errstate(invalid="ignore"):
+            values = np.where(known, self.values, 0.0) @ members / count
+            within = np.where(known, np.nan_to_num(self.within), 0.0) @ members / np.square(count)
+        without_rounds = (known & np.isnan(self.within)) @ members > 0
+        return Logs(values=values, within=np.where(without_rounds, np.nan, within))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -80,8 +107,9 @@ class SampleArray:
     ``metrics`` are the names of those of which there is any value. ``blocks`` are the blocks'
     numbers, ascending; blocks that were cut off and measured again are not among them. ``within``,
     subjects × steps × blocks, is the variance that the logarithm of a throughput has by the rounds
-    of its block, NaN where it has no rounds. ``block_seconds`` is how long a block takes, from its
-    beginning to the next one's, None where that is not known.
+    of its block, NaN where it has no rounds. ``clusters`` has a label for each block: where some
+    share a label, their subjects ran in the same layouts. ``block_seconds`` is how long a block
+    takes, from its beginning to the next one's, None where that is not known.
     """
 
     subjects: tuple[str, ...]
@@ -90,6 +118,7 @@ class SampleArray:
     blocks: Indices
     values: Array
     within: Array
+    clusters: Indices | None = None
     block_seconds: float | None = None
 
     @classmethod
@@ -130,6 +159,13 @@ class SampleArray:
             block_seconds=block_seconds,
         )
 
+    def in_layouts(self, layouts: int) -> SampleArray:
+        """Return samples of which so many blocks one after the other had unlike layouts.
+
+        After them the layouts come again, in the same order.
+        """
+        return replace(self, clusters=self.blocks % layouts) if layouts else self
+
     def has(self, metric: Metric) -> bool:
         """Return whether there is any value of a metric."""
         return metric.name in self.metrics
@@ -158,9 +194,8 @@ class SampleArray:
         values = self.of(metric)
         with np.errstate(invalid="ignore", divide="ignore"):
             logs = np.log(np.where((values > 0) & (values < np.inf), values, np.nan))
-        if metric is not THROUGHPUT:
-            return Logs.without_rounds(logs)
-        return Logs(values=logs, within=self.within)
+        within = self.within if metric is THROUGHPUT else np.full(logs.shape, np.nan)
+        return Logs(values=logs, within=within, clusters=self.clusters)
 
     def without_logs(self, metric: Metric) -> int:
         """Return how many values of a metric were measured that have no logarithm."""
@@ -221,11 +256,16 @@ def join(parts: Sequence[SampleArray]) -> SampleArray:
         widened.append(values)
         variances.append(within)
     numbers = [part.blocks + end for part, end in zip(parts, ends[:-1], strict=True)]
+    clusters = [
+        (part.blocks if part.clusters is None else part.clusters) + end
+        for part, end in zip(parts, ends[:-1], strict=True)
+    ]
     return SampleArray(
         subjects=subjects,
         steps=parts[0].steps,
         metrics=metrics,
         blocks=np.concatenate(numbers).astype(np.int32),
+        clusters=np.concatenate(clusters).astype(np.int32),
         values=np.concatenate(widened, axis=-1),
         within=np.concatenate(variances, axis=-1),
     )

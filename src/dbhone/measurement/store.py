@@ -260,7 +260,8 @@ class Store:
     def samples(self, run_id: int) -> SampleArray:
         """Return the measurements that count, as columns, in the order of their making."""
         with self._seeing(run_id) as connection:
-            return columns.load(connection, run_id)
+            samples = columns.load(connection, run_id)
+        return samples.in_layouts(self.run(run_id).layouts)
 
     def observations(self, run_id: int) -> tuple[Observation, ...]:
         """Return what was observed in the invocations that count, in the order of their making."""

@@ -48,6 +48,7 @@ class Measured:
     controls: tuple[str, ...]
     candidates: tuple[str, ...]
     steps: tuple[Step, ...]
+    layouts: int = 0
 
     @classmethod
     def of_run(cls, run: Run, samples: SampleArray) -> Measured:
@@ -63,6 +64,7 @@ class Measured:
                 if subject.role is Role.CANDIDATE and subject.broken is None
             ),
             steps=run.steps,
+            layouts=run.layouts,
         )
 
     @classmethod
@@ -74,6 +76,8 @@ class Measured:
                 controls=tuple(map(str, values["controls"])),
                 candidates=tuple(map(str, values["candidates"])),
                 steps=tuple(_step(step) for step in values["steps"]),
+                # Packages of before say nothing of it, and were not measured in any.
+                layouts=int(values.get("layouts", 0)),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise PackageError("the package's measurement is malformed") from error
@@ -84,6 +88,7 @@ class Measured:
             "base": self.base,
             "controls": list(self.controls),
             "candidates": list(self.candidates),
+            "layouts": self.layouts,
             "steps": [
                 {
                     "set": step.set,
@@ -113,7 +118,10 @@ def _step(values: Mapping[str, Any]) -> Step:
 def findings(measured: Measured, samples: SampleArray) -> dict[str, Any]:
     """Return what hone's analysis finds in samples, as plain values: effects, summaries, winner."""
     analysis = analyse(
-        samples, base=measured.base, steps=measured.steps, controls=measured.controls
+        samples.in_layouts(measured.layouts),
+        base=measured.base,
+        steps=measured.steps,
+        controls=measured.controls,
     )
     return {
         "confidence": analysis.confidence,

@@ -274,17 +274,17 @@ def method_note(context: ReportContext) -> str | None:
 
 def _of_layout(context: ReportContext) -> Iterator[str]:
     built = {subject.build_digest for subject in context.subjects if not subject.ready_made}
-    layouts = max((subject.layouts for subject in context.subjects), default=0)
+    layouts = context.run.layouts
     if layouts:
         yield (
-            f"Every build was linked in {layouts} random orders of its functions, and each block "
-            "takes another one for each subject: where the linker places the code is part of the "
+            f"Every subject's program was linked in {layouts} random orders of its functions, and "
+            "each block takes another of them: where the linker places the code is part of the "
             "spread from block to block."
         )
         if context.analysis.blocks > layouts:
             yield (
-                f"There were more blocks than layouts: the luck that {layouts} layouts have left "
-                "is in no interval."
+                f"There were more blocks than layouts: those in the same layouts count as one, so "
+                f"that intervals are of {layouts} values."
             )
         fixed = [subject.name for subject in context.subjects if not subject.layouts]
         if fixed:

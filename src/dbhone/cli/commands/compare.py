@@ -21,7 +21,7 @@ from dbhone.errors import UsageError
 from dbhone.experiment.goals import foresee_dbms
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.schema import MOST_LAYOUTS
+from dbhone.experiment.schema import LEAST_LAYOUTS, MOST_LAYOUTS
 from dbhone.experiment.templates import (
     COMPARISON,
     OPTIONS,
@@ -41,7 +41,7 @@ class _Options(GeneratedOptions):
     train: tuple[str, ...]
     tolerance: float | None
     stop_early: bool
-    layouts: int
+    layouts: int | None
 
 
 @click.command(
@@ -63,8 +63,7 @@ class _Options(GeneratedOptions):
 )
 @click.option(
     "--layouts",
-    type=click.IntRange(0, MOST_LAYOUTS),
-    default=0,
+    type=click.IntRange(LEAST_LAYOUTS, MOST_LAYOUTS),
     help="Link each build in so many random orders of its functions, and measure all of them.",
 )
 @tolerance_option
@@ -101,7 +100,7 @@ def _experiment(context: Context, first: str, second: str, options: _Options) ->
         train=options.train,
         workload=options.workload,
         design=dataclasses.replace(
-            options.design, stop_early=options.stop_early, layouts=options.layouts
+            options.design, stop_early=options.stop_early, layouts=options.layouts or 0
         ),
     )
     return parse(compare_text(request), name=COMPARISON, versions=known, options=OPTIONS)
