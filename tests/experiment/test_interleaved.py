@@ -214,6 +214,20 @@ def looks(monkeypatch: pytest.MonkeyPatch, *found: Rounds | None) -> None:
     )
 
 
+def test_a_slice_lasts_until_an_operation_has_ended(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long that takes: a stall belongs to the slice in which it began."""
+    looks(monkeypatch, short := Rounds(seconds=1e-4, count=4))
+    servers = Sleepers({name: {"sleep": 40} for name in NAMES})
+    with stand(servers, session) as made:
+        results = made.results()
+    for result in results.values():
+        slices = [one for one in result.slices if one.counted]
+        assert len(slices) == short.count
+        assert all(one.operations >= 1 for one in slices)
+
+
 @pytest.mark.parametrize(("slow", "times"), [(None, 2), (Rounds(seconds=1.2, count=1), 1)])
 def test_a_moment_of_standstill_at_the_beginning_changes_nothing(
     session: Session, monkeypatch: pytest.MonkeyPatch, slow: Rounds | None, times: int

@@ -95,6 +95,20 @@ def test_an_event_that_was_frozen_on_its_way_is_not_counted(tmp_path: Path) -> N
     assert latency.histogram[-1][0] < 1.0, "the time that it was frozen is in no latency"
 
 
+def test_the_end_of_an_event_is_awaited_and_not_for_ever(tmp_path: Path) -> None:
+    with client(tmp_path, sleeping(threads=1, sleep=50)) as driver:
+        driver.await_ready(60.0)
+        with driver.running():
+            await_events(driver, 1)
+            before = driver.finished_events()
+            driver.await_event(60.0)
+            assert driver.finished_events() > before
+        await_stopped(driver)
+        before = driver.finished_events()
+        driver.await_event(0.01)
+        assert driver.finished_events() == before
+
+
 def test_a_frozen_driver_stands_still(tmp_path: Path) -> None:
     with client(tmp_path, sleeping()) as driver:
         driver.await_ready(60.0)

@@ -1,4 +1,12 @@
-"""One subject in a trial of short slices: its paused clients, its server, and its readings."""
+"""One subject in a trial of short slices: its paused clients, its server, and its readings.
+
+A slice begins and ends when an event ends. So a stall belongs to the slice in which it began, and
+counts there with all of its time, even if the slice would otherwise have ended before; one that
+goes on from a moment between slices counts in none. A slice that ended by the clock would cut off
+a stall that the server's own work brought on, whose rest goes by while its clients are paused. That
+no length of slices makes a rate better or worse follows from Wald's equation: events are counted
+until the first that ends after a fixed time, so their mean number by their mean time is the rate.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +32,8 @@ from dbhone.workload.task import Task
 SETTLING = 0.1
 """Seconds after a client resumes that are not counted: what was on its way ends, and caches warm
 up."""
+_LONGEST_STALL = 2.0
+"""Seconds for which the end of an event is awaited at either end of a slice."""
 _CONNECTING = 60.0
 _ENDING = 60.0
 
@@ -102,16 +112,18 @@ class SliceClient:
             self.client.pause()
 
     def slice(self, round: int, position: int, seconds: float, trial_began: float) -> None:
-        """Measure the server for this many seconds, while the clients of all others are paused."""
+        """Measure the server for so many seconds or more, while the others' clients are paused."""
         if self.error is not None:
             return
         before = self._totals()
         with self._keep_error(), self.client.running():
             self.client.pass_time(SETTLING)
+            self.client.await_event(_LONGEST_STALL)
             if self.sampler is not None:
                 self.sampler.begin()
             counts, cpu = self._read()
             self.client.pass_time(seconds)
+            self.client.await_event(_LONGEST_STALL)
             counts_after, cpu_after = self._read()
             if self.sampler is not None:
                 self.sampler.end()

@@ -3,7 +3,7 @@
 A paused driver gets no CPU time and sends its server no requests. The server still finishes a
 request that was under way, and the client takes the answer when it resumes. That is at most one
 event for each client, and it is not counted. A slice counts after a short while, when those events
-and the work of the subject before are over.
+and the work of the subject before are over (``slice_client.py``).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from dbhone.workload.drive import DriverCommand, failure
 from dbhone.workload.drivers.base import ServerDriver
 
 _POLL = 0.005
+_EVENT_POLL = 0.001
 _MOST_PRINTED = 1 << 20
 
 
@@ -119,6 +120,12 @@ class PausableClient:
         """Let time pass. Raises DriverError at once when the driver ends."""
         if self._started.wait(seconds):
             raise failure(self._command, self._finish())
+
+    def await_event(self, timeout: float) -> None:
+        """Let time pass until an event ends, at most so long. Raises DriverError as above."""
+        finished, deadline = self.finished_events(), time.monotonic() + timeout
+        while self.finished_events() == finished and time.monotonic() < deadline:
+            self.pass_time(_EVENT_POLL)
 
     def finished_events(self) -> int:
         """Return how many events were finished so far."""
