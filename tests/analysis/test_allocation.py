@@ -52,6 +52,17 @@ def test_the_step_whose_interval_is_widest_gets_the_time() -> None:
     assert found.rounds["noisy"] > 10 * found.rounds["quiet"]
 
 
+def test_blocks_that_would_tell_nothing_new_are_not_worth_their_starts() -> None:
+    cost = BlockCost(start=20.0, rounds={"lucky": 1.0})
+    limits = _limits({"lucky": LUCKY})
+    free = allocate({"lucky": LUCKY}, cost, 3, limits)
+    limited = allocate({"lucky": LUCKY}, cost, 3, replace(limits, useful_blocks=5))
+    assert free is not None
+    assert limited is not None
+    assert free.blocks > 5
+    assert limited.blocks <= 5
+
+
 def test_steps_that_are_alike_are_treated_alike() -> None:
     rounds = _chosen({"one": NOISY, "two": NOISY}).rounds
     assert rounds["one"] == rounds["two"]

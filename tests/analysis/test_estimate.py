@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy import optimize, stats
 
-from dbhone.analysis.estimate import Estimates, estimate, summed, width
+from dbhone.analysis.estimate import Estimates, estimate, summed, width, with_repeats
 from dbhone.measurement.sample_array import Logs
 from tests.analysis.blocks import Array
 
@@ -99,7 +99,7 @@ def test_blocks_of_one_cluster_are_one_value(
         np.testing.assert_allclose(
             getattr(found, name), getattr(expected, name), rtol=1e-6, atol=1e-9
         )
-    assert found.count[0] == known.sum()
+    assert found.count[0] == np.count_nonzero(known)
 
 
 def test_layouts_that_come_again_tell_nothing_new_of_their_luck() -> None:
@@ -110,6 +110,19 @@ def test_layouts_that_come_again_tell_nothing_new_of_their_luck() -> None:
     values = luck[blocks % 8] + random.normal(0, 1e-4, 80)
     clustered = Logs(values=values[None], within=np.full((1, 80), 1e-8), clusters=blocks % 8)
     assert estimate(clustered, 0.95).half[0] > 3 * plain(values[None]).half[0]
+
+
+def test_a_control_that_differs_is_no_second_base_whatever_parts_of_steps_lack() -> None:
+    random = np.random.default_rng(5)
+    noise = random.normal(0, 0.001, (2, 3, 8))
+    noise[1] += 0.06
+    noise[:, 2] = np.nan  # a part, which has none of this metric
+    base, control = (Logs.without_rounds(values) for values in noise)
+    whole = np.array([True, True, False])
+    np.testing.assert_array_equal(with_repeats(base, [control], whole, 0.95).values, base.values)
+    alike = Logs.without_rounds(noise[0] + random.normal(0, 0.001, (3, 8)))
+    pooled = with_repeats(base, [alike], whole, 0.95)
+    assert not np.array_equal(pooled.values[:2], base.values[:2])
 
 
 def test_a_slow_start_is_not_left_out() -> None:

@@ -57,6 +57,14 @@ def measured(
     return samples_of(*names, places, {THROUGHPUT.name: values[places]})
 
 
+def in_layouts(run: Run, *, layouts: int = 6, seed: int = 1) -> Run:
+    """Return a run whose subjects were measured in so many layouts."""
+    subjects = tuple(replace(each, inputs={"layouts": layouts}) for each in run.subjects)
+    experiment = f"{run.experiment}[design]\nlayouts = {layouts}\n"
+    design = replace(run.design, seed=seed)
+    return replace(run, subjects=subjects, experiment=experiment, design=design)
+
+
 def slow(*sets: str) -> tuple[Warning, ...]:
     """Return the warnings that fresh clients measured these sets."""
     return tuple(Warning(code="slow-operations", text="few", step=name) for name in sets)
@@ -156,6 +164,42 @@ class TestWhatAddsUp:
         two = a_run(2, "8.0", "8.4", steps=one.steps[2:])
         assert joined(one, two).run.steps == one.steps[2:]
 
+    def test_blocks_of_both_runs_in_the_same_layouts_are_one_value(self) -> None:
+        runs = [in_layouts(run) for run in (a_run(1, "5.6", "8.0"), a_run(2, "5.6", "8.0"))]
+        alone, both = (
+            analysed(join([joinable(run, measured(run).in_layouts(6)) for run in chosen]))
+            for chosen in (runs[:1], runs)
+        )
+        assert {effect.blocks for effect in alone.effects} == {6}
+        assert {effect.blocks for effect in both.effects} == {6}
+
+    def test_what_a_run_says_of_its_subject_is_said_of_it_in_the_whole(self) -> None:
+        warning = Warning(code="rejected", text="it failed", subject="8.0")
+        one, two = a_run(1, "5.6", "8.0"), a_run(2, "5.6", "8.0")
+        broken = tuple(replace(each, broken="crashed") for each in two.subjects[2:])
+        other = replace(two, subjects=(*two.subjects[:2], *broken), warnings=(warning,))
+        whole = joined(one, other)
+        assert whole.run.warnings == (warning,)
+        assert [each.broken for each in whole.run.subjects] == [None, "crashed", None]
+
+    def test_a_warning_of_a_subject_that_gets_another_name_gets_it_too(self) -> None:
+        plain = "[workload]\nrows = 1000\n"
+        one, two = (
+            replace(a_run(number, "5.6", name), experiment=plain)
+            for number, name in ((1, "8.0"), (2, "8.0"))
+        )
+        levered = tuple(replace(each, levers=("thp=on",)) for each in two.subjects[2:])
+        warning = Warning(code="failed-invocations", text="it failed", subject="8.0")
+        other = replace(two, subjects=(*two.subjects[:2], *levered), warnings=(warning,))
+        whole = joined(one, other)
+        assert [each.name for each in whole.run.subjects] == [
+            "5.6",
+            "8.0",
+            "8.0 of run 2",
+            "control",
+        ]
+        assert [each.subject for each in whole.run.warnings] == ["8.0 of run 2"]
+
 
 class TestChanges:
     def test_are_found_between_neighbours_of_different_runs(self) -> None:
@@ -251,6 +295,12 @@ class TestWhatDoesNotAddUp:
         run = a_run(2, "8.0", "8.4")
         elsewhere = replace(run, machine=replace(run.machine, fingerprint="elsewhere"))
         assert "a different machine" in self.refused(a_run(1, "5.6", "8.0"), elsewhere)
+
+    @pytest.mark.parametrize("other", [{"seed": 2}, {"layouts": 8}, None])
+    def test_runs_that_took_other_layouts(self, other: dict[str, int] | None) -> None:
+        one, two = a_run(1, "5.6", "8.0"), a_run(2, "5.6", "8.0")
+        second = two if other is None else in_layouts(two, **other)
+        assert "did not take the same layouts" in self.refused(in_layouts(one), second)
 
     def test_a_run_twice_and_a_history_of_one_version(self) -> None:
         run = a_run(1, "5.6", "8.0")

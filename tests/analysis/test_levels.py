@@ -31,6 +31,14 @@ def test_level_lies_in_its_interval_and_among_the_values() -> None:
     assert level.blocks == 20
 
 
+def test_levels_of_blocks_in_the_same_layouts_are_one_value() -> None:
+    values = noisy(4, (1, 1, 6), (1.0,))
+    once, often = _one(samples(values), "a"), np.tile(values, 5)
+    again = _one(samples(often).in_layouts(6), "a")
+    assert (again.low, again.high) == pytest.approx((once.low, once.high))
+    assert again.blocks == 30
+
+
 def test_two_blocks_have_no_interval() -> None:
     level = _one(samples(np.array([[[100.0, 400.0]]])), "a")
     assert level.value == pytest.approx(200.0)

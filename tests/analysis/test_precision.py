@@ -40,12 +40,6 @@ def test_nothing_more_is_needed_when_the_target_is_met() -> None:
     assert blocks_needed(found, 2 * precision(found)) == 0
 
 
-def test_where_layouts_came_again_no_number_of_blocks_is_told() -> None:
-    found = analysed(samples(noisy(4, (2, 1, 12), (1, 1))).in_layouts(6))
-    assert (found.blocks, found.values) == (12, 6)
-    assert blocks_needed(found, precision(found) / 2) is None
-
-
 def test_a_verdict_needs_six_blocks_however_precise() -> None:
     found = analysed(samples(noisy(5, (2, 1, 4), (1, 1), spread=1e-6)))
     assert blocks_needed(found, 0.5) == 2

@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.trust import TrustGrade, trust
-from dbhone.analysis.warnings import find_warnings
+from dbhone.analysis.warnings import find_warnings, refused
 from dbhone.measurement.record import Role, Run, Warning
 from tests.report.sample_servers import Shape, a_server_run, a_sweep_run, server_samples
 
@@ -17,6 +19,18 @@ def _doubts(run: Run, shape: Shape) -> dict[str, Warning]:
         steps=run.steps,
     )
     return {each.code: each for each in find_warnings(run, samples, analysis)}
+
+
+def test_a_subject_that_was_not_measured_refused_nothing_and_did_no_other_work() -> None:
+    run = a_server_run()
+    samples = server_samples(run, Shape(refused=0.02))
+    values = samples.values.copy()
+    values[samples.subjects.index("lto+pgo")] = np.nan
+    # The base refuses as much as the one that does.
+    values[0] = values[samples.subjects.index("lto")]
+    found = list(refused(run, replace(samples, values=values)))
+    assert found
+    assert "lto+pgo" not in {each.subject for each in found}
 
 
 def test_a_share_of_refused_transactions_is_told_for_each_subject() -> None:

@@ -101,6 +101,13 @@ def test_the_work_and_the_settings_are_those_of_the_run() -> None:
     assert table["config"] == tomllib.loads(EXPERIMENT)["config"]
 
 
+def test_a_run_that_was_measured_in_layouts_cannot_be_joined() -> None:
+    subjects = tuple(replace(each, inputs={"layouts": 12}) for each in a_run().subjects)
+    in_layouts = a_run(subjects=subjects, experiment=f"{EXPERIMENT}layouts = 6\n")
+    with pytest.raises(UsageError, match="run 7 was measured in layouts"):
+        joining_text(request("8.0.12", run=in_layouts))
+
+
 def test_some_of_the_sets_will_do() -> None:
     text = joining_text(replace(request("8.0.12"), sets=("scan",)))
     assert parse(text, name="x").sets == ("scan_range=100",)

@@ -57,6 +57,7 @@ def _allotted(
         SUBJECTS,
         usual,
         design,
+        layouts=0,
         events=events or {},
         block_seconds=block_seconds,
         left=left,

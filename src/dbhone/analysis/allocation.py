@@ -100,12 +100,14 @@ class Allocation:
 class Limits:
     """The limits of a choice.
 
-    ``seconds`` are left; at least ``blocks`` more have to be made; a block has at most ``rounds``
-    rounds of each step; no interval needs a smaller half-width than ``wanted``, of a logarithm.
+    ``seconds`` are left; at least ``blocks`` more have to be made; more than ``useful_blocks`` are
+    not worth their starts, None is no limit; a block has at most ``rounds`` rounds of each step; no
+    interval needs a smaller half-width than ``wanted``, of a logarithm.
     """
 
     seconds: float
     blocks: int
+    useful_blocks: int | None = None
     rounds: Mapping[str, int]
     wanted: float
 
@@ -120,9 +122,12 @@ def allocate(
     """
     first = max(limits.blocks, MINIMUM_FOR_INTERVAL - before)
     least = cost.start + sum(cost.rounds[step] * LEAST_ROUNDS for step in components)
+    last = math.floor(limits.seconds / least)
+    if limits.useful_blocks is not None:
+        last = min(last, max(limits.useful_blocks, first))
     ways = [
         _Way(components=components, cost=cost, before=before, further=further, limits=limits)
-        for further in _numbers(first, math.floor(limits.seconds / least))
+        for further in _numbers(first, last)
     ]
     allocations = [way.allocation() for way in ways]
     reached = [outcome for outcome in allocations if outcome.half <= limits.wanted]

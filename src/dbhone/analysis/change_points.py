@@ -168,7 +168,7 @@ def _row(known: Mapping[str, Logs], lineage: Lineage, what: _What) -> _Row:
     return _Row(
         what=what,
         logs={
-            name: with_repeats(known[name][kept], own, CONFIDENCE).mean()
+            name: with_repeats(known[name][kept], own, np.full(len(kept), True), CONFIDENCE).mean()
             for name, own in repeats.items()
         },
         links=links,

@@ -10,7 +10,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from dbhone.analysis.estimate import Estimates, estimate, summed, with_repeats
+from dbhone.analysis.estimate import Estimates, common_steps, estimate, summed, with_repeats
 from dbhone.analysis.indirect import ONE_RUN, Links
 from dbhone.analysis.judged_steps import judged_steps
 from dbhone.analysis.multiplicity import Family, Rows, Tests, judge
@@ -132,16 +132,15 @@ def analyse(
     setup = _setup(samples, base, controls, steps, links)
     compared: list[_Compared] = []
     left_out: set[LeftOut] = set()
-    unusable = blocks = values = 0
+    unusable = blocks = 0
     for metric in metrics:
         if not samples.has(metric):
             continue
         logs = samples.logs(metric)
         unusable += samples.without_logs(metric)
-        blocks = max(blocks, _blocks_of(logs[setup.base]))
-        values = max(values, _blocks_of(logs[setup.base].by_cluster()))
+        blocks = max(blocks, _blocks_of(logs.values[setup.base]))
         repeats = [logs[control] for control in sorted(setup.controls)]
-        reference = with_repeats(logs[setup.base], repeats, CONFIDENCE)
+        reference = with_repeats(logs[setup.base], repeats, setup.whole, CONFIDENCE)
         estimates = _against_base(setup, logs, reference)
         pairs, rows = _pairs(setup, estimates)
         subsets, sums = _subsets(setup, metric, logs, reference, estimates, left_out)
@@ -158,7 +157,6 @@ def analyse(
         base=base,
         confidence=CONFIDENCE,
         blocks=blocks,
-        values=values,
         judged_in_sample=setup.judged_in_sample,
         effects=tuple(effects),
         summaries=tuple(summaries),
@@ -236,8 +234,8 @@ def _against_base(setup: _ComparisonSetup, logs: Logs, reference: Logs) -> Estim
     )
 
 
-def _blocks_of(logs: Logs) -> int:
-    return int(np.count_nonzero(np.any(~np.isnan(logs.values), axis=0)))
+def _blocks_of(logs: Array) -> int:
+    return int(np.count_nonzero(np.any(~np.isnan(logs), axis=0)))
 
 
 def _pairs(setup: _ComparisonSetup, estimates: Estimates) -> tuple[list[tuple[int, int]], Rows]:
@@ -302,11 +300,11 @@ def _subsets(
             counts = estimates.count[subject, steps]
             if not counts.any():
                 continue
-            # A step that few blocks have would leave hardly a block in which all are whole.
-            kept = steps[counts * 2 >= counts.max()]
+            common = common_steps(counts)
+            kept = steps[common]
             left_out.update(
                 LeftOut(metric=metric.name, subject=setup.subjects[subject], step=setup.steps[step])
-                for step in steps[counts * 2 < counts.max()].tolist()
+                for step in steps[~common].tolist()
             )
             centres = estimates.centre[subject, kept]
             terms = setup.terms(logs[:, kept], reference[kept], subject)

@@ -38,7 +38,8 @@ class Estimates:
     """One estimate for each row. All arrays have the rows' shape; NaN means "not known".
 
     ``centre`` and ``half`` are the estimate and its interval's half-width, on the rows' own scale
-    (logarithms). ``p`` tests that the centre is 0. ``count`` is the number of a row's blocks.
+    (logarithms). ``p`` tests that the centre is 0. ``count`` is the number of a row's values:
+    its blocks, of which those of one cluster count as one.
     ``error`` is the standard error, ``freedom`` the degrees of freedom of the centre's t.
     """
 
@@ -72,7 +73,6 @@ def estimate(rows: Logs, confidence: float) -> Estimates:
     NaN values are left out. A row of which all values are equal has an interval of no width. Blocks
     of one cluster are one value, their mean.
     """
-    blocks = np.asarray(np.count_nonzero(~np.isnan(rows.values), axis=-1), dtype=np.intp)
     rows = rows.by_cluster()
     known = ~np.isnan(rows.values)
     count = np.asarray(np.count_nonzero(known, axis=-1), dtype=np.intp)
@@ -86,7 +86,7 @@ def estimate(rows: Logs, confidence: float) -> Estimates:
     enough = count >= MINIMUM_FOR_INTERVAL
     effective = np.square(total) / np.maximum(np.square(weights).sum(axis=-1), _LEAST_P)
     freedom = np.where(enough, effective - 1, np.nan)
-    return _judged(centre, np.where(enough, error, np.nan), freedom, blocks, confidence)
+    return _judged(centre, np.where(enough, error, np.nan), freedom, count, confidence)
 
 
 def _weights(rows: Logs, known: NDArray[np.bool_], count: NDArray[np.intp]) -> Array:
@@ -132,17 +132,32 @@ def _weighted_squares(values: Array, variances: Array) -> Array:
     return squares
 
 
-def with_repeats(subject: Logs, repeats: Sequence[Logs], confidence: float) -> Logs:
+def with_repeats(
+    subject: Logs, repeats: Sequence[Logs], whole: NDArray[np.bool_], confidence: float
+) -> Logs:
     """Return the mean of a subject and its repeats, steps x blocks: it has less noise than one.
 
-    A repeat that differs from the subject, over all steps, is not a repeat and is left out.
+    A repeat that differs from the subject, over all steps that are ``whole``, is not a repeat and
+    is left out.
     """
     sound = [
-        repeat
-        for repeat in repeats
-        if not float(estimate((repeat - subject).mean(), confidence).p) < 1 - confidence
+        repeat for repeat in repeats if not _differs((repeat - subject)[whole], 1 - confidence)
     ]
     return Logs.pooled(subject, sound)
+
+
+def common_steps(counts: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Return which steps belong into one mean, by how many values each has.
+
+    A step that few blocks have would leave hardly a block in which all are whole.
+    """
+    common: NDArray[np.bool_] = counts * 2 >= counts.max(initial=0)
+    return common
+
+
+def _differs(steps: Logs, alpha: float) -> bool:
+    kept = common_steps(np.count_nonzero(~np.isnan(steps.values), axis=-1))
+    return bool(kept.any()) and float(estimate(steps[kept].mean(), 1 - alpha).p) < alpha
 
 
 def summed(sums: Sequence[Sequence[Logs]], confidence: float) -> Estimates:

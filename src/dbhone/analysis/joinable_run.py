@@ -91,9 +91,17 @@ def _renamed(part: JoinableRun, called: Mapping[str, str]) -> JoinableRun:
     def renamed(subject: Subject) -> Subject:
         return replace(subject, name=called.get(subject.name, subject.name))
 
+    warnings = (
+        replace(warning, subject=called.get(warning.subject or "", warning.subject))
+        for warning in part.run.warnings
+    )
     return replace(
         part,
-        run=replace(part.run, subjects=tuple(map(renamed, part.run.subjects))),
+        run=replace(
+            part.run,
+            subjects=tuple(map(renamed, part.run.subjects)),
+            warnings=tuple(warnings),
+        ),
         samples=part.samples.rename(called),
         compared={
             called[name]: renamed(compared_subject)

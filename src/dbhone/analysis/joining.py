@@ -90,9 +90,11 @@ def join(parts: Sequence[JoinableRun]) -> Joined:
 def _joined_run(
     parts: Sequence[JoinableRun], home: JoinableRun, order: Sequence[str], steps: tuple[Step, ...]
 ) -> Run:
-    subjects = {
-        name: compared for part in reversed(parts) for name, compared in part.compared.items()
-    }
+    subjects: dict[str, Subject] = {}
+    for part in parts:
+        for name, compared in part.compared.items():
+            known = subjects.setdefault(name, compared)
+            subjects[name] = replace(known, broken=known.broken or compared.broken)
     return replace(
         max((part.run for part in parts), key=lambda run: run.id),
         title=home.run.title,
@@ -105,7 +107,7 @@ def _joined_run(
             *(subject for subject in home.run.subjects if subject.role is Role.CONTROL),
         ),
         steps=steps,
-        warnings=(),
+        warnings=tuple(dict.fromkeys(each for part in parts for each in part.run.warnings)),
     )
 
 
@@ -210,6 +212,12 @@ def _check_alike(first: JoinableRun, part: JoinableRun) -> None:
                 f"{way} in only one of {first.title} and {part.title}, which changes how servers"
                 " compare"
             )
+    if _layouts(first_run) != _layouts(other):
+        raise UsageError(
+            f"{first.title} and {part.title} did not take the same layouts in the same order, so"
+            " what their luck is cannot be told",
+            hint="join runs of the same 'layouts' and 'seed'",
+        )
     workload, other_workload = first_run.declared.workload, other.declared.workload
     differing = [
         key
@@ -221,6 +229,11 @@ def _check_alike(first: JoinableRun, part: JoinableRun) -> None:
             f"{part.title} did different work from {first.title}: their [workload] differ in"
             f" {listed(differing)}"
         )
+
+
+def _layouts(run: Run) -> tuple[int, int]:
+    """Return what decides which layouts a run's blocks have."""
+    return (run.layouts, run.design.seed) if run.layouts else (0, 0)
 
 
 def _unlike_sets(parts: Sequence[JoinableRun]) -> frozenset[str]:

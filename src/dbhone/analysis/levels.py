@@ -11,11 +11,11 @@ too, with an interval, for comparisons with published results.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dbhone.analysis.estimate import estimate
+from dbhone.analysis.estimate import common_steps, estimate
 from dbhone.measurement.metric import FIGURES, THROUGHPUT, Metric
 from dbhone.measurement.sample_array import Array, Logs, SampleArray
 
@@ -52,11 +52,12 @@ def _levels(samples: SampleArray, metric: Metric, rows: Array, confidence: float
     counts = np.count_nonzero(~np.isnan(rows), axis=-1)
     with np.errstate(invalid="ignore"):
         logs = np.log(np.where(rows > 0, rows, np.nan))
-    fitted = estimate(Logs.without_rounds(logs), confidence)
+    complete = np.count_nonzero(~np.isnan(logs), axis=-1) == counts
+    fitted = estimate(replace(Logs.without_rounds(logs), clusters=samples.clusters), confidence)
     levels = []
     for subject, step in np.argwhere(counts > 0).tolist():
         count = int(counts[subject, step])
-        whole = int(fitted.count[subject, step]) == count
+        whole = bool(complete[subject, step])
         centre, half = float(fitted.centre[subject, step]), float(fitted.half[subject, step])
         bounded = whole and not np.isnan(half)
         levels.append(
@@ -107,8 +108,7 @@ def average_ratio(
     counts = np.count_nonzero(~np.isnan(rows.values), axis=-1)
     if not counts.any():
         return None
-    # As in the summaries: a step that few blocks have would leave hardly a whole block.
-    return _average(rows[counts * 2 >= counts.max()], confidence)
+    return _average(rows[common_steps(counts)], confidence)
 
 
 def _average(rows: Logs, confidence: float) -> Average:

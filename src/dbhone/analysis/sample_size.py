@@ -68,11 +68,17 @@ def needs(run: Run, samples: SampleArray, analysis: Analysis) -> SampleSize:
     counts = [effect.blocks for effect in analysis.throughput_effects]
     counts += [score.blocks for score in judged_summaries(analysis)]
     missing = max(MINIMUM_BLOCKS - min(counts, default=analysis.blocks), 0)
+    target = None if missing else blocks_needed(analysis, run.design.target)
     return SampleSize(
         verdict_blocks=missing,
-        target_blocks=None if missing else blocks_needed(analysis, run.design.target),
+        target_blocks=target if _within_layouts(run, analysis, target) else None,
         block_seconds=samples.block_seconds,
     )
+
+
+def _within_layouts(run: Run, analysis: Analysis, further: int | None) -> bool:
+    """Return whether so many blocks more have layouts that none had before them."""
+    return not (further and run.layouts) or analysis.blocks + further <= run.layouts
 
 
 def lacking(run: Run, samples: SampleArray, analysis: Analysis) -> Iterator[Warning]:

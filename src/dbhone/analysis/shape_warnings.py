@@ -88,7 +88,7 @@ def _outliers(rows: list[_Row]) -> Iterator[Warning]:
         f" {'lies' if total == 1 else 'lie'} {_FAR:.0f} spreads or more from the others of"
         f" {'its' if total == 1 else 'their'} step; the furthest, {distance:.0f} spreads, is"
         f" {row.name}: {np.exp(at):.3g} times the base where {usual:.3g} is usual. Such blocks are"
-        " not taken out: a start of a server that is slow, or a burst of noise, is in the figures",
+        " not taken out: a start that is slow, or a burst of noise, is in the figures",
     )
 
 
@@ -113,8 +113,8 @@ def _two_humped(rows: list[_Row]) -> Iterator[Warning]:
     yield Warning(
         code="two-humped",
         text=f"the ratios of {row.name} are bimodal, {low:.3f} in {count_of(below, 'block')}"
-        f" and {high:.3f} in {above}, probably because of something fixed at server start, such as"
-        " the layout of memory; the interval is of their mean, which no block may have"
+        f" and {high:.3f} in {above}, probably because of something that a start fixes, such as"
+        " where memory or code lies; the interval is of their mean, which no block may have"
         + (f". So do those of {listed(others)}" if others else ""),
     )
 

@@ -70,8 +70,9 @@ class Effect:
     """One subject on one step, as a ratio of a metric to the base's.
 
     ``low`` to ``high`` is the interval of the ratio at the analysis's confidence, None with
-    fewer than 3 blocks. ``p_value`` tests that the ratio is 1; ``p_adjusted`` is corrected
-    for all comparisons of the same kind in the run, None where there is no verdict.
+    fewer than 3 blocks; of ``blocks`` in the same layouts only one is counted. ``p_value`` tests
+    that the ratio is 1; ``p_adjusted`` is corrected for all comparisons of the same kind in the
+    run, None where there is no verdict.
     ``findable`` is the smallest difference, as a fraction, that would have been found; None
     unless none was. The step is a ``part`` if another one has it as one of its kinds of statements.
     """
@@ -137,15 +138,13 @@ class Analysis:
     """All effects, summaries and verdicts of a run's samples.
 
     ``unusable`` counts measurements that were zero, negative or infinite and so have no ratio;
-    ``blocks`` counts the blocks in which the base was measured, of which ``values`` are independent
-    (those in the same layouts count as one). Subjects are ``judged_in_sample`` where nothing that
-    is held out was compared.
+    ``blocks`` counts the blocks in which the base was measured. Subjects are ``judged_in_sample``
+    where nothing that is held out was compared.
     """
 
     base: str
     confidence: float
     blocks: int
-    values: int
     judged_in_sample: bool
     effects: tuple[Effect, ...]
     summaries: tuple[Summary, ...]
@@ -284,12 +283,10 @@ def blocks_needed(analysis: Analysis, target: float) -> int | None:
     """Estimate how many blocks more bring every throughput effect to within ``target``.
 
     The estimate takes the noise to stay as it was. 0 when the target is met; None while too
-    little was measured to tell, and where only more layouts would help.
+    little was measured to tell.
     """
     effects = analysis.throughput_effects
     if not effects or any(effect.blocks < MINIMUM_FOR_INTERVAL for effect in effects):
-        return None
-    if analysis.values < analysis.blocks:
         return None
     return max(_needed(effect, target, analysis.confidence) for effect in _widest(effects))
 

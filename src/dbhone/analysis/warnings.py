@@ -55,16 +55,18 @@ def refused(run: Run, samples: SampleArray) -> Iterator[Warning]:
     whole = [at for at, name in enumerate(samples.steps) if name.rpartition("/")[0] not in sets]
     shares = _means(samples.usable(REFUSED_SHARE)[:, whole])
     base = run.base.name if run.base else None
-    of_base = shares[samples.subjects.index(base)] if base in samples.subjects else 0.0
+    nothing = np.full(len(whole), np.nan)
+    of_base = shares[samples.subjects.index(base)] if base in samples.subjects else nothing
     for name, own in zip(samples.subjects, shares, strict=True):
-        unlike = np.abs(own - of_base) >= _UNLIKE_SHARES
-        steps = [samples.steps[whole[at]] for at in np.flatnonzero(own > 0)]
+        unlike = np.abs(own - of_base) >= _UNLIKE_SHARES  # not where one was not measured
+        refusing = own > 0
+        steps = [samples.steps[whole[at]] for at in np.flatnonzero(refusing)]
         if steps:
             many = unlike | (own >= _LARGE_SHARE)
             yield Warning(
                 code=MANY_REFUSED if many.any() else SOME_REFUSED,
-                text=f"{name}'s server refused {_of_steps(own.max(), steps)}: the figures include "
-                "the time that these took, but not the work that they would have done",
+                text=f"{name}'s server refused {_of_steps(own[refusing].max(), steps)}: the figures"
+                " include the time that these took, but not the work that they would have done",
                 subject=name,
             )
         elif unlike.any():
@@ -72,15 +74,15 @@ def refused(run: Run, samples: SampleArray) -> Iterator[Warning]:
             yield Warning(
                 code=MANY_REFUSED,
                 text=f"{name}'s server refused no transaction, and {base}'s"
-                f" {_of_steps(np.max(of_base), steps)}: they did not do the same work",
+                f" {_of_steps(of_base[unlike].max(), steps)}: they did not do the same work",
                 subject=name,
             )
 
 
 def _means(values: Array) -> Array:
-    """Return the means over the last axis, 0 where nothing was measured."""
-    known = np.maximum(np.count_nonzero(~np.isnan(values), axis=-1), 1)
-    means: Array = np.nansum(values, axis=-1) / known
+    """Return the means over the last axis, NaN where nothing was measured."""
+    known = np.count_nonzero(~np.isnan(values), axis=-1)
+    means: Array = np.where(known, np.nansum(values, axis=-1) / np.maximum(known, 1), np.nan)
     return means
 
 

@@ -56,6 +56,12 @@ def joining_text(request: JoinRequest) -> str:
             f"run {run.id} is not a history with a sound version, and only histories can be joined",
             hint="'hone runs' lists the runs",
         )
+    if run.layouts:
+        raise UsageError(
+            f"run {run.id} was measured in layouts, and a run of other versions has other ones of"
+            " its base",
+            hint="measure all versions in one run",
+        )
     if not request.versions:
         raise UsageError(
             f"no version to join run {run.id} is named", hint="name them by --versions"

@@ -185,6 +185,7 @@ class Measuring:
             sorted(self._sound(), key=lambda name: name != self._base),
             {name: task.run.seconds for name, task in tasks.items() if task.run},
             self._design,
+            layouts=self.experiment.layouts,
             events=self._events,
             block_seconds=block_seconds,
             left=self.recorder.left(),

@@ -148,7 +148,8 @@ class Experiment:
     no CPU sleeps while something is measured. ``slices`` is how its passes are to be measured, and
     ``servers`` how many servers are up at once, which is never ``AUTO`` here.
     With ``allot`` what is hard to tell is asked for longer than what is not. With ``stop_early``
-    measuring ends when every candidate's summary is clear. ``verification`` is the grade at which
+    measuring ends when every candidate's summary is clear. Each subject has ``layouts`` of its own,
+    if it can have any, 0 is the usual one. ``verification`` is the grade at which
     builds are verified, None if only their answers are compared. ``files`` are the texts of the
     user's suite and its scripts, by name.
     """
@@ -167,6 +168,7 @@ class Experiment:
     servers: Servers = Servers.ALL
     allot: bool = True
     stop_early: bool = False
+    layouts: int = 0
     observe: ObserveOptions = field(default_factory=ObserveOptions)
     verification: Grade | None = None
     files: Mapping[str, str] = field(default_factory=dict)
@@ -208,8 +210,8 @@ class Experiment:
         """
         subject = next(subject for subject in self.subjects if subject.name == name)
         sharing = [other.name for other in self.subjects if other.is_built_like(subject)]
-        share, position = len(layouts) // len(sharing), sharing.index(name)
-        return layouts[position * share : (position + 1) * share]
+        first = sharing.index(name) * self.layouts
+        return layouts[first : first + self.layouts]
 
     @property
     def trained_sets(self) -> frozenset[str]:

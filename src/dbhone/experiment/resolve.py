@@ -73,6 +73,7 @@ class Resolver:
             servers=self._servers(suite, subjects, scale),
             allot=self.declared.design.allot,
             stop_early=self.declared.design.stop_early,
+            layouts=self.declared.design.layouts,
             observe=self._observe(subjects),
             verification=self._grade(subjects),
         )

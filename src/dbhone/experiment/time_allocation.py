@@ -39,6 +39,7 @@ def allocate_time(
     usual: Mapping[str, float],
     design: Design,
     *,
+    layouts: int,
     events: Mapping[str, int],
     block_seconds: float,
     left: float,
@@ -46,6 +47,7 @@ def allocate_time(
     """Return the time of the next blocks, None if too little is known or no set would gain.
 
     ``subjects`` are those that are left, the base first; ``usual`` the suite's seconds by set;
+    ``layouts`` how many each subject has, 0 for the usual one: further blocks repeat their luck;
     ``events`` how many of a set there are before one comes again, where there is an end to them.
     ``block_seconds`` is what the last block took, ``left`` what is left of the budget.
     """
@@ -67,6 +69,7 @@ def allocate_time(
     limits = Limits(
         seconds=left,
         blocks=max(design.min_blocks - blocks, 1),
+        useful_blocks=max(layouts - blocks, 1) if layouts else None,
         rounds={name: _most(last[name], usual[name], events.get(name)) for name in steps},
         wanted=math.log1p(design.target),
     )

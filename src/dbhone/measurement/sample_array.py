@@ -240,7 +240,10 @@ class SampleArray:
 
 
 def join(parts: Sequence[SampleArray]) -> SampleArray:
-    """Return samples of the same steps as one; each part's blocks are blocks of their own."""
+    """Return samples of the same steps as one; each part's blocks are blocks of their own.
+
+    Either all parts have clusters or none has.
+    """
     subjects = tuple(dict.fromkeys(name for part in parts for name in part.subjects))
     metrics = tuple(sorted({metric for part in parts for metric in part.metrics}))
     ends = np.cumsum([0, *(part.blocks.max(initial=-1) + 1 for part in parts)])
@@ -256,16 +259,14 @@ def join(parts: Sequence[SampleArray]) -> SampleArray:
         widened.append(values)
         variances.append(within)
     numbers = [part.blocks + end for part, end in zip(parts, ends[:-1], strict=True)]
-    clusters = [
-        (part.blocks if part.clusters is None else part.clusters) + end
-        for part, end in zip(parts, ends[:-1], strict=True)
-    ]
+    # Parts in layouts took them in one order: their clusters are the same.
+    clusters = [part.clusters for part in parts if part.clusters is not None]
     return SampleArray(
         subjects=subjects,
         steps=parts[0].steps,
         metrics=metrics,
         blocks=np.concatenate(numbers).astype(np.int32),
-        clusters=np.concatenate(clusters).astype(np.int32),
+        clusters=np.concatenate(clusters) if clusters else None,
         values=np.concatenate(widened, axis=-1),
         within=np.concatenate(variances, axis=-1),
     )

@@ -160,7 +160,6 @@ def _analysis(run: Run, samples: SampleArray, links: Links) -> Analysis:
             base=run.base.name if run.base else "",
             confidence=CONFIDENCE,
             blocks=0,
-            values=0,
             judged_in_sample=all(step.in_sample for step in run.steps),
             effects=(),
             summaries=(),
