@@ -39,6 +39,11 @@ def run(*argv: str | Path) -> str:
     return done.stdout
 
 
+LITERALS = ("one", "two")
+"""In statements of one template that a client has prepared, each by itself."""
+_LIKE = "SELECT count(*) FROM pgbench_accounts WHERE aid = :aid AND filler <> '{}'"
+
+
 class Postgresql:
     """pgbench on a PostgreSQL that logs to the file in which hone keeps its messages."""
 
@@ -65,6 +70,10 @@ class Postgresql:
         for mode in ("simple", "extended", "prepared"):
             options = ("-n", "-c", "3", "-t", "100", "-M", mode)
             run(self.program("pgbench"), *options, *self.reach, self.live.endpoint.database)
+        script = self.live.folder / "literals.sql"
+        script.write_text("".join(f"{_LIKE.format(word)};\n" for word in LITERALS))
+        options = ("-n", "-c", "1", "-t", "100", "-M", "prepared", "-f", str(script), "-D", "aid=1")
+        run(self.program("pgbench"), *options, *self.reach, self.live.endpoint.database)
 
     def log(self, switched: bool) -> Path:
         self.live.ask(f"ALTER SYSTEM SET log_min_duration_statement = {0 if switched else -1}")
@@ -198,6 +207,9 @@ def test_what_is_replayed_is_what_was_logged_in_the_same_shares(
         client.end(60)
         counts = client.counts()
     server.log(False)
+    if isinstance(server, Postgresql):
+        printed = log.read_text()
+        assert all(printed.count(f"'{word}'") > 10 for word in LITERALS)
     parts, _ = parts_of(header)
     assert len(parts) == len(counts.parts)
     assert counts.refused == 0

@@ -99,16 +99,19 @@ class _Files(ServerLog):
         self._files[first] = int(connection.value("SELECT size FROM pg_stat_file(%s)", (first,)))
 
     def look(self) -> None:
+        self._look_for_files()
+        self.line_prefix = self._connection.value("SHOW log_line_prefix") or None
+
+    def _look_for_files(self) -> None:
         path = self._of_cluster
         if self._kind is not None:
             path = self._connection.value("SELECT pg_current_logfile(%s)", (self._kind,))
         if not path:
             raise MachineError(f"the server has no log file of the kind {self._kind}")
         self._files.setdefault(path, 0)
-        self.line_prefix = self._connection.value("SHOW log_line_prefix") or None
 
     def fetch(self, file: BinaryIO) -> None:
-        self.look()
+        self._look_for_files()  # the prefix may be the server's own again
         for path, start in self._files.items():
             position = start
             while data := self._read(path, position):

@@ -94,21 +94,23 @@ function postgresql:text(sql, length, read)
    return self:outcome(C.PQexec(self.con, sql), read)
 end
 
-function postgresql:bound(template, named, sql, count, values, read)
+-- Statements of one template may differ in their literals, so that each text is prepared by itself.
+function postgresql:bound(named, sql, count, values, read)
    if not named then
       return self:outcome(C.PQexecParams(self.con, sql, count, nil, values, nil, nil, 0), read)
    end
-   local name = self.prepared[template]
+   local text = ffi.string(sql)
+   local name = self.prepared[text]
    if not name then
       if self.count >= PREPARED_AT_MOST then
          return self:outcome(C.PQexecParams(self.con, sql, count, nil, values, nil, nil, 0), read)
       end
-      name = "hone" .. template
+      name = "hone" .. self.count
       local failure = self:outcome(C.PQprepare(self.con, name, sql, 0, nil))
       if failure then
          return failure
       end
-      self.prepared[template], self.count = name, self.count + 1
+      self.prepared[text], self.count = name, self.count + 1
    end
    return self:outcome(C.PQexecPrepared(self.con, name, count, values, nil, nil, 0), read)
 end

@@ -171,7 +171,7 @@ function transactions.execute(con, file, head, sql, read)
       return con:text(sql, head.length, read)
    end
    local named = bit.band(head.flags, transactions.NAMED) ~= 0
-   return con:bound(tonumber(head.template_number), named, sql, head.parameters, file.values, read)
+   return con:bound(named, sql, head.parameters, file.values, read)
 end
 
 return transactions
