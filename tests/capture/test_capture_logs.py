@@ -218,6 +218,32 @@ def test_a_log_that_cannot_be_read_is_told(tmp_path: Path, log: str, message: st
     assert not (tmp_path / "a.workload").exists()
 
 
+def test_statements_for_whose_templates_there_is_no_room_are_kept_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dbhone.capture.sessions._MOST_TEMPLATES", 1)
+    asked = ["SELECT 1", "SELECT a FROM b WHERE c = 2", "SELECT d FROM e WHERE f = 3 AND g = 4"]
+    stamp = "2026-05-04 10:20:30.000 UTC [1] LOG:  statement: "
+    _, sessions = captured(tmp_path, "".join(f"{stamp}{sql}\n" for sql in asked))
+    assert [one.sql for session in sessions for own in session for one in own] == asked
+
+
+def test_an_error_belongs_to_no_statement_that_has_succeeded(tmp_path: Path) -> None:
+    moment = "2026-05-04 10:20:30.000 UTC [1] "
+    log = (
+        f"{moment}LOG:  duration: 1.5 ms  statement: INSERT INTO a VALUES (1)\n"
+        f"{moment}ERROR:  duplicate key\n{moment}STATEMENT:  INSERT INTO a VALUES (2)\n"
+        f"{moment}FATAL:  terminating connection\n"
+    )
+    found, sessions = captured(tmp_path, log)
+    (template,) = found.header.templates
+    assert (template.executions, template.errors) == (2, 1)
+    assert [one.sql for session in sessions for own in session for one in own] == [
+        "INSERT INTO a VALUES (1)",
+        "INSERT INTO a VALUES (2)",
+    ]
+
+
 def test_another_prefix_can_be_given(tmp_path: Path) -> None:
     log = "<7>  x 21:38 LOG:  statement: SELECT 1\n<8>  x 21:38 LOG:  statement: SELECT 2\n"
     _, sessions = captured(tmp_path, log, line_prefix="<%p> %5q x 21:38 ")

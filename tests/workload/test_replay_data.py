@@ -51,10 +51,14 @@ def test_a_folder_in_which_anything_changed_is_other_data(folder: Path, name: st
         ({"dump": "main"}, "is a folder, not a dump"),
         ({"dump": "none.dump"}, "there is no dump"),
         ({"folder": "none", "database": "shop"}, "there is no folder"),
+        ({"folder": "a-file", "database": "shop"}, "is a file, not a data directory"),
+        ({"folder": "empty", "database": "shop"}, "there is nothing in the folder"),
         ({"rows": 5}, "'rows' is invalid"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(folder: Path, keys: dict[str, object], said: str) -> None:
+    (folder.parent / "a-file").touch()
+    (folder.parent / "empty").mkdir()
     found = {
         key: str(folder.parent / str(value)) if key in ("dump", "folder") else value
         for key, value in keys.items()

@@ -72,8 +72,15 @@ class Postgresql:
             run(self.program("pgbench"), *options, *self.reach, self.live.endpoint.database)
         script = self.live.folder / "literals.sql"
         script.write_text("".join(f"{_LIKE.format(word)};\n" for word in LITERALS))
-        options = ("-n", "-c", "1", "-t", "100", "-M", "prepared", "-f", str(script), "-D", "aid=1")
-        run(self.program("pgbench"), *options, *self.reach, self.live.endpoint.database)
+        prepared = ("-n", "-c", "1", "-t", "100", "-M", "prepared", "-D", "aid=1")
+        run(
+            self.program("pgbench"),
+            *prepared,
+            "-f",
+            str(script),
+            *self.reach,
+            self.live.endpoint.database,
+        )
 
     def log(self, switched: bool) -> Path:
         self.live.ask(f"ALTER SYSTEM SET log_min_duration_statement = {0 if switched else -1}")

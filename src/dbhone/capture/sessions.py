@@ -90,6 +90,11 @@ class _Statement:
         self.failed = 0
         self.values = values
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the log says how it ended: it failed, or took a time."""
+        return bool(self.failed) or self.microseconds is not None
+
 
 class _Session:
     __slots__ = ("ahead", "autocommit", "began", "last", "number", "opened", "pending", "skipping")
@@ -198,8 +203,9 @@ class Sessions:
         if template is None:
             parts = split(sql, self.rules)
             values = parts[1::2]
-            template = self._template(tuple(parts[::2]), kind=kind, values=values, sql=sql)
-            if template.literals != len(values):  # there was no room for its own
+            pieces = tuple(parts[::2])
+            template = self._template(pieces, kind=kind, values=values, sql=sql)
+            if template.pieces not in (pieces, ()):  # there was no room for its own
                 values = [self._anonymous_text(parts)]
             elif self._replaced is not None:
                 values = [self._replaced(value) for value in parts[1::2]]
@@ -286,7 +292,7 @@ class Sessions:
         """Take an error of a session; ``sql`` is its statement, None where the log has none."""
         session = self._sessions.get(key) or self._new_session(key)
         last = session.last
-        if last is None or last.failed or not (sql is None or self._is_of(sql, last.template)):
+        if last is None or last.is_over or not (sql is None or self._is_of(sql, last.template)):
             if sql is None:
                 return
             self.statement(key, at, sql)

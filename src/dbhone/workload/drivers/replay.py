@@ -174,13 +174,21 @@ class Replay(ServerDriver):
             )
         if not source.exists():
             raise UsageError(f"there is no {'dump' if given.dump else 'folder'} {source}")
-        return UsersData(
+        if given.folder is not None and not source.is_dir():
+            raise UsageError(
+                f"{source} is a file, not a data directory",
+                hint=f'of a dump: data = "{source}"',
+            )
+        data = UsersData(
             source=source,
             database=database,
             workload=given.workload,
             scripts=scripts,
             seed=seed,
         )
+        if not data._files:
+            raise UsageError(f"there is nothing in the folder {source}")
+        return data
 
     def job(self, keys: Mapping[str, Any]) -> HalfOfWorkload:
         """Return what clients replay; the keys are named as in HalfOfWorkload."""
