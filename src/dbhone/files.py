@@ -138,9 +138,9 @@ def make_writable(root: Path) -> None:
 
 
 def tree_size(root: Path) -> int:
-    """Return the size of the files below ``root``, in bytes."""
-    paths = (folder / name for folder, _, names in walk(root) for name in names)
-    return sum(path.lstat().st_size for path in paths)
+    """Return the size of the files below ``root``, in bytes; one of several names counts once."""
+    found = ((folder / name).lstat() for folder, _, names in walk(root) for name in names)
+    return sum({(file.st_dev, file.st_ino): file.st_size for file in found}.values())
 
 
 def _sync_folder(folder: Path) -> None:

@@ -106,3 +106,12 @@ def test_a_frozen_tree_can_be_removed(tmp_path: Path) -> None:
     remove_tree(root)
     remove_tree(root)
     assert not root.exists()
+
+
+def test_a_file_with_several_names_takes_its_space_once(tmp_path: Path) -> None:
+    root = make_tree(tmp_path / "one")
+    before = tree_size(root)
+    (root / "sub" / "again").hardlink_to(root / "a")
+    assert tree_size(root) == before
+    (root / "sub" / "copy").write_bytes((root / "a").read_bytes())
+    assert tree_size(root) == before + 1
