@@ -26,6 +26,7 @@ from dbhone.units import size
 _NAME = "dbhone"
 _TREES = ("memory", "pids")
 _RESERVE = 1 << 30
+_TRIES = 5
 _PATIENCE = 5.0
 _POLL = 0.01
 _MOUNT = Path("sys/fs/cgroup")
@@ -160,23 +161,32 @@ def make_group(
 ) -> ControlGroup | None:
     """Return a new control group; None where the kernel or the machine's owner does not allow it.
 
-    Its name has that of the session.
+    Its name has that of the session. Until it is locked, another hone may take it for one that a
+    dead hone left, and remove it; then another is made.
     """
-    name = f"{_NAME}-{session}-{secrets.token_hex(4)}"
-    group = ControlGroup(
-        folders=tuple(parent / name for parent in _parents(root)),
-        memory=memory,
-        processes=processes,
-    )
-    try:
-        for folder in group.folders:
-            folder.mkdir()
-            group.locks.append(_lock(folder))
-            _limit(folder, memory, processes)
-    except OSError:
-        group.remove()
+    parents = _parents(root)
+    if not parents:
         return None
-    return group if group.folders else None
+    for _ in range(_TRIES):
+        name = f"{_NAME}-{session}-{secrets.token_hex(4)}"
+        group = ControlGroup(
+            folders=tuple(parent / name for parent in parents),
+            memory=memory,
+            processes=processes,
+        )
+        try:
+            for folder in group.folders:
+                folder.mkdir()
+                group.locks.append(_lock_new(folder))
+                _limit(folder, memory, processes)
+        except (FileNotFoundError, BlockingIOError):
+            group.remove()
+        except OSError:
+            group.remove()
+            return None
+        else:
+            return group
+    return None
 
 
 def refusal(root: Path = Path("/")) -> str | None:
@@ -213,6 +223,15 @@ def _lock(folder: Path) -> int:
     except OSError:
         os.close(descriptor)
         raise
+    return descriptor
+
+
+def _lock_new(folder: Path) -> int:
+    """Lock a group's folder as it was just made. Raises FileNotFoundError if it is gone already."""
+    descriptor = _lock(folder)
+    if not folder.exists():  # what was opened can be locked even so
+        os.close(descriptor)
+        raise FileNotFoundError(folder)
     return descriptor
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import pwd
 import signal
@@ -220,3 +221,57 @@ def test_where_the_kernel_has_no_groups_there_are_none(tmp_path: Path) -> None:
     assert make_group("x", memory=1, processes=1, root=tmp_path) is None
     assert cgroup.refusal(tmp_path) is not None
     remove_dead_groups(tmp_path)
+
+
+class TestAnotherHoneSweepsMeanwhile:
+    """It may take a new group for a dead hone's, until that is locked."""
+
+    @pytest.fixture
+    def root(self, tmp_path: Path) -> Path:
+        """Return a root with a tree of version 1, in which groups are plain folders."""
+        (tmp_path / "proc/self").mkdir(parents=True)
+        (tmp_path / "proc/self/cgroup").write_text("3:memory:/box\n")
+        (tmp_path / "sys/fs/cgroup/memory/box").mkdir(parents=True)
+        return tmp_path
+
+    @pytest.fixture(params=["removed", "locked"])
+    def swept(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+        """Let the first group be removed, or locked, before its maker locks it; return it."""
+        swept: list[Path] = []
+        lock = fcntl.flock
+
+        def flock(descriptor: int, operation: int) -> None:
+            folder = Path(f"/proc/self/fd/{descriptor}").readlink()
+            if not swept:
+                swept.append(folder)
+                if request.param == "locked":
+                    raise BlockingIOError
+                folder.rmdir()
+            lock(descriptor, operation)
+
+        monkeypatch.setattr("fcntl.flock", flock)
+        return swept
+
+    def test_then_a_tenant_gets_another_group(self, root: Path, swept: list[Path]) -> None:
+        group = make_group("x", memory=1, processes=1, root=root)
+        assert group is not None
+        assert swept
+        assert not swept[0].exists()
+        assert all(folder.is_dir() for folder in group.folders)
+        remove_dead_groups(root)
+        assert all(folder.is_dir() for folder in group.folders), "it is locked"
+        group.remove()
+
+    def test_a_refused_limit_is_not_tried_again(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        tried: list[Path] = []
+
+        def limit(folder: Path, _memory: int, _processes: int) -> None:
+            tried.append(folder)
+            raise PermissionError
+
+        monkeypatch.setattr(cgroup, "_limit", limit)
+        assert make_group("x", memory=1, processes=1, root=root) is None
+        assert len(tried) == 1
+        assert not tried[0].exists()
