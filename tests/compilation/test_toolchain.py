@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from dbhone.compilation.toolchain import check_name, find_compiler, requirements_of
+from dbhone.compilation import toolchain
+from dbhone.compilation.toolchain import (
+    check_name,
+    find_compiler,
+    identity_of,
+    requirements_of,
+)
 from dbhone.compilation.transforms.base import CompilerFamily
 from dbhone.errors import ToolError, UsageError
+from dbhone.source.elf import read_links
 
 
 def pretend(folder: Path, name: str, script: str) -> None:
@@ -34,7 +42,62 @@ def test_a_compiler_is_known_by_what_it_says(path: Path) -> None:
         13,
         "gcc 13.2.0",
     )
-    assert compiler.identity == "gcc (Some 13.2.0-1) 13.2.0"
+
+
+def a_gcc(prefix: Path, *, driver: str = "plain", part: str = "plain") -> str:
+    """Make a gcc and its cc1, which tell the same version whatever they are; return its path."""
+    folder = prefix / "bin"
+    folder.mkdir(parents=True)
+    says = (
+        '--version) echo "gcc (GCC) 13.2.0";;',
+        '-print-prog-name=cc1) echo "${0%/bin/gcc}/cc1";;',
+        "-print-prog-name=*) echo cc1plus;;",
+        "*) echo 13.2.0;;",
+    )
+    pretend(folder, "gcc", f'# {driver}\ncase "$1" in {" ".join(says)} esac')
+    (prefix / "cc1").write_text(part)
+    return str(folder / "gcc")
+
+
+def test_a_patched_compiler_that_tells_the_same_version_is_another(tmp_path: Path) -> None:
+    plain, again, driver, part = (
+        find_compiler(path).identity
+        for path in (
+            a_gcc(tmp_path / "plain"),
+            a_gcc(tmp_path / "again"),
+            a_gcc(tmp_path / "driver", driver="patched"),
+            a_gcc(tmp_path / "part", part="patched"),
+        )
+    )
+    assert plain == again
+    assert len({plain, driver, part}) == 3
+    assert all(each.startswith("gcc (GCC) 13.2.0, SHA-256 ") for each in (plain, driver, part))
+
+
+@pytest.mark.parametrize(
+    ("prefix", "brought"), [("usr", True), ("usr/lib/gcc", True), ("usr/local", False)]
+)
+def test_a_compiler_that_a_distribution_brought_is_known_by_its_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefix: str, brought: bool
+) -> None:
+    monkeypatch.setattr(toolchain, "_DISTRIBUTION", tmp_path / "usr")
+    monkeypatch.setattr(toolchain, "_LOCAL", tmp_path / "usr/local")
+    compiler = find_compiler(a_gcc(tmp_path / prefix))
+    assert (compiler.identity == "gcc (GCC) 13.2.0") == brought
+
+
+def test_a_library_that_came_with_a_program_tells_it_from_others(tmp_path: Path) -> None:
+    true = Path("/bin/true")
+    links = read_links(true)
+    assert links is not None
+    identities = set()
+    for content in ("plain", "patched"):
+        for name in ("bin", "lib"):
+            (tmp_path / content / name).mkdir(parents=True)
+        program = Path(shutil.copy(true, tmp_path / content / "bin"))
+        (tmp_path / content / "lib" / links.needed[0]).write_text(content)
+        identities.add(identity_of(program, "clang version 19.1.0"))
+    assert len(identities) == 2
 
 
 def test_the_tool_of_the_compilers_own_version_is_preferred(path: Path) -> None:

@@ -21,7 +21,7 @@ from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import FILE, LOG, Build, KeptFile, Manifest, PostLinkRecord
 from dbhone.compilation.places import counters_folder
 from dbhone.compilation.profile import Profile
-from dbhone.compilation.toolchain import Compiler
+from dbhone.compilation.toolchain import Compiler, identity_of
 from dbhone.compilation.transforms.base import Pass
 from dbhone.errors import BuildError, HoneError, ProfileError
 from dbhone.files import digest_of, make_writable
@@ -64,7 +64,7 @@ class PostLinkSpec:
             "pass": self.pass_.value,
             "options": list(self.options),
             "unmovable": list(self.linked.manifest.unmovable),
-            "optimiser": self.bolt.version,
+            "optimiser": identity_of(self.bolt.path, self.bolt.version),
             "profile": self.profile.digest if self.profile else None,
         }
         return digest_of(inputs)

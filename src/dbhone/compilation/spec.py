@@ -16,7 +16,7 @@ from dbhone.compilation.distribution_rules import SYSTEM_FILES, check_packaging
 from dbhone.compilation.host import native_cpu_flags
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.profile import Profile
-from dbhone.compilation.toolchain import Compiler
+from dbhone.compilation.toolchain import Compiler, identity_of, version_line
 from dbhone.compilation.transforms.base import (
     FOLDER_PLACEHOLDER,
     PROFILE_PLACEHOLDER,
@@ -258,9 +258,9 @@ class BuildSpec:
             **self.inputs.digest_entries(),
         }
         if self.linker is not None:
-            inputs["linker_version"] = _version_line(self._find_linker(self.linker))
+            inputs["linker_version"] = _identity_of(self._find_linker(self.linker))
         if self.dbms.needs_cxx:
-            inputs["c++"] = _version_line(self.compiler.find_cxx())
+            inputs["c++"] = _identity_of(self.compiler.find_cxx())
         return digest_of(inputs)
 
     def _symbolic(self, word: str) -> str:
@@ -291,9 +291,9 @@ def linker_of(inputs: BuildInputs, compiler: Compiler) -> str | None:
     return inputs.linker
 
 
-def _version_line(program: Path | None) -> str | None:
-    text = None if program is None else process.output_of((str(program), "--version"))
-    return text.splitlines()[0].strip() if text else None
+def _identity_of(program: Path | None) -> str | None:
+    said = None if program is None else version_line(program)
+    return None if program is None or said is None else identity_of(program, said)
 
 
 def library_folder() -> Path | None:

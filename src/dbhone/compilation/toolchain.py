@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process
 from dbhone.compilation.transforms.base import CompilerFamily
 from dbhone.errors import ToolError, UsageError
+from dbhone.files import digest_of, digest_of_file
 from dbhone.requirements import Requirement, RequirementKind, missing
+from dbhone.source.elf import read_links
 
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 _NAME = re.compile(r"(gcc|clang)(?:-(\d+))?")
@@ -24,11 +28,16 @@ _RUNTIME = "usr/lib/{}/lib/clang/*/lib/*/libclang_rt.profile*.a"
 _WITHOUT_RUNTIME = ("ubuntu22.04",)
 """Distributions where clang brings that library itself."""
 _LLVM_FOLDER = re.compile(r"/usr/lib/(llvm-\d+)/")
+_DISTRIBUTION, _LOCAL = Path("/usr"), Path("/usr/local")
+"""Below the first a distribution has its programs; below the second are the machine's owner's."""
+_PARTS = {CompilerFamily.GCC: ("cc1", "cc1plus", "lto1"), CompilerFamily.CLANG: ()}
+"""The programs that a compiler calls to compile C, to compile C++ and to optimise at link time."""
+_SHOWN_DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiler:
-    """A C compiler. ``identity`` is the first line of its version output, a part of digests."""
+    """A C compiler. ``identity`` tells it from others and is a part of digests."""
 
     family: CompilerFamily
     path: Path
@@ -91,10 +100,10 @@ def find_compiler(name: str) -> Compiler:
             if "/" in name
             else f"install it: {missing(requirements_of(name)).line()}",
         )
-    identity = process.output_of((path, "--version"))
+    said = version_line(Path(path))
     number = process.output_of((path, "-dumpfullversion", "-dumpversion"))
-    version = _VERSION.search(number or identity or "")
-    if identity is None or version is None:
+    version = _VERSION.search(number or said or "")
+    if said is None or version is None:
         raise ToolError(
             f"{path} does not tell its version", hint="check that it is a working compiler"
         )
@@ -102,8 +111,52 @@ def find_compiler(name: str) -> Compiler:
         family=family,
         path=Path(path),
         version=version[0],
-        identity=identity.splitlines()[0].strip(),
+        identity=identity_of(Path(path), said, parts=_PARTS[family]),
     )
+
+
+def version_line(program: Path) -> str | None:
+    """Return the first line of what a program says of its version, None if it says nothing."""
+    said = process.output_of((str(program), "--version"))
+    return said.splitlines()[0].strip() if said else None
+
+
+def identity_of(program: Path, said: str, *, parts: Iterable[str] = ()) -> str:
+    """Return what tells a program from others: what it ``said`` of its version, or more.
+
+    A distribution gives each of its packages a version of its own. What somebody has patched and
+    built himself may say the same as before. So the digest of its files is added; ``parts`` are
+    programs that it, a compiler, calls.
+    """
+    real = program.resolve()
+    if real.is_relative_to(_DISTRIBUTION) and not real.is_relative_to(_LOCAL):
+        return said
+    files = (real, *_libraries_beside(real), *_parts_of(program, parts))
+    digests = [_digest_of_program(file, file.stat().st_mtime_ns) for file in files]
+    return f"{said}, SHA-256 {digest_of(digests)[:_SHOWN_DIGITS]}"
+
+
+def _libraries_beside(program: Path) -> Iterator[Path]:
+    """Yield the libraries that came with a program: all of clang may be in one."""
+    links = read_links(program)
+    folders = [program.parent.parent / name for name in ("lib", "lib64")]
+    paths = (folder / name for name in (links.needed if links else ()) for folder in folders)
+    return (path for path in paths if path.is_file())
+
+
+def _parts_of(compiler: Path, names: Iterable[str]) -> Iterator[Path]:
+    """Yield the programs of these names that a compiler calls, those that it has."""
+    for name in names:
+        path = Path((process.output_of((str(compiler), f"-print-prog-name={name}")) or "").strip())
+        if path.is_absolute() and path.is_file():
+            yield path
+
+
+@functools.cache
+def _digest_of_program(path: Path, changed: int) -> str:
+    """Return the SHA-256 of a program that was last changed then; a large one takes a second."""
+    del changed
+    return digest_of_file(path)
 
 
 def check_name(name: str) -> CompilerFamily:

@@ -1,0 +1,62 @@
+"""What a build is made of, and its digest."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbhone.compilation.toolchain import Compiler
+from dbhone.compilation.transforms.base import CompilerFamily
+from tests.compilation.tiny import Tiny, make_spec, make_tree
+
+GCC = Compiler(
+    family=CompilerFamily.GCC,
+    path=Path("/usr/bin/gcc"),
+    version="12.2.0",
+    identity="gcc (Debian 12.2.0-14+deb12u1) 12.2.0",
+)
+
+
+@pytest.mark.parametrize(
+    ("variant", "changes", "digest"),
+    [
+        ("rel", {}, "83db8ad8b8df21f431af6ddbce4e2485b141c3418cf3ac6907396e313e02c16d"),
+        ("o3+lto", {}, "41e2360dc9c9ee96e3878823ccc53c9ecfad92e79479b8180b03123afcf07be0"),
+        (
+            "rel",
+            {"copy_number": 1, "options": ("-DX=1",)},
+            "a03fe5bf30de1fdfdd884990166c3aa94c38ee98c90cb0f5384355f2339fa95a",
+        ),
+    ],
+)
+def test_digests_stay_so_that_kept_builds_are_found(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variant: str,
+    changes: dict[str, Any],
+    digest: str,
+) -> None:
+    monkeypatch.delenv("DBHONE_LIBRARIES", raising=False)
+    dbms = Tiny()
+    dbms.takes_options = True
+    spec = make_spec(make_tree(tmp_path / "source"), variant, dbms=dbms, **changes)
+    assert dataclasses.replace(spec, compiler=GCC).digest() == digest
+
+
+def test_a_patched_linker_that_tells_the_same_version_makes_another_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = make_tree(tmp_path / "source")
+    digests = set()
+    for name in ("plain", "patched"):
+        program = tmp_path / name / "ld.odd"
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\necho odd 1.0 # {name}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+        digests.add(make_spec(tree, linker="odd").digest())
+    assert len(digests) == 2
