@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from dbhone.compilation import builder
+from dbhone.compilation import builder, layouts
 from dbhone.compilation.layouts import find_link, provide_lto_wrapper
 from dbhone.compilation.manifest import Build, CompileCommand
 from dbhone.errors import BuildError, VariantError
+from dbhone.files import is_open_to_all
 from dbhone.home import Session
 from tests.compilation.tiny import Tiny, make_spec, make_tree
 
@@ -113,6 +115,31 @@ def test_link_time_optimisation_that_fails_fails_the_link(tmp_path: Path) -> Non
     for _ in range(2):
         failed = subprocess.run((folder / "lto-wrapper",), env=environment, check=False)
         assert failed.returncode == 3
+
+
+@pytest.fixture
+def strict_umask() -> Iterator[None]:
+    before = os.umask(0o077)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("strict_umask")
+def test_gccs_account_may_call_hones_program_whatever_the_umask(tmp_path: Path) -> None:
+    folder = tmp_path / "lto"
+    provide_lto_wrapper(folder)
+    assert is_open_to_all(folder)
+    assert is_open_to_all(folder / "lto-wrapper")
+
+
+@pytest.mark.parametrize("compiler", COMPILERS[:1])
+def test_a_gcc_that_would_optimise_for_each_layout_anew_is_refused(
+    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch, compiler: str
+) -> None:
+    monkeypatch.setattr(layouts, "provide_lto_wrapper", Path.mkdir)  # an empty folder
+    spec = make_spec(make_tree(tmp_path / "source"), "lto", compiler=compiler, layouts=2)
+    with pytest.raises(BuildError, match="would be done again for every layout"):
+        builder.make(spec, session, ignore)
 
 
 def _program(path: Path, text: str) -> Path:

@@ -233,6 +233,13 @@ class _Making:
             )
             argv = (str(program), *arguments)
             self._step(BuildStep(phase=Phase.LAYOUTS, argv=argv), link.folder)
+            if self.spec.has_gcc_lto and not layouts.has_kept(self.places.objects):
+                raise BuildError(
+                    "gcc did not let hone keep what came of link-time optimisation, which would be"
+                    " done again for every layout",
+                    hint="leave 'layouts' out, or lto",
+                    log=self._keep_log(),
+                )
             made.append(self.places.objects / name)
         return tuple(made)
 

@@ -97,9 +97,15 @@ def find_link(commands: Sequence[CompileCommand], made: Path) -> CompileCommand 
 def provide_lto_wrapper(folder: Path) -> None:
     """Make the folder in which gcc finds our program in the place of its ``lto-wrapper``."""
     folder.mkdir()
+    folder.chmod(0o755)  # whatever the umask, since gcc runs as another account
     program = folder / "lto-wrapper"
     program.write_text(_LTO_WRAPPER, encoding="utf-8")
     program.chmod(0o755)
+
+
+def has_kept(objects: Path) -> bool:
+    """Return whether our program has kept, in the folder of objects, what gcc optimised."""
+    return (objects / _LTO_KEPT / "made").is_file()
 
 
 def link_again(

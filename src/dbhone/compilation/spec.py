@@ -131,7 +131,7 @@ class BuildSpec:
         linker = self.linker
         if linker is None:
             return
-        if linker == "lld" and self.compiler.family is CompilerFamily.GCC and self._has_lto:
+        if linker == "lld" and self.has_gcc_lto:
             raise VariantError(
                 f"the variant {self.inputs.variant.name} cannot be linked by lld, which does not"
                 " read gcc's objects for link-time optimisation",
@@ -165,8 +165,11 @@ class BuildSpec:
         return None if path is None else Path(path)
 
     @property
-    def _has_lto(self) -> bool:
-        return any(part.slot is Slot.LTO for part in self.inputs.variant.transforms)
+    def has_gcc_lto(self) -> bool:
+        """Whether gcc optimises when it links."""
+        parts = self.inputs.variant.transforms
+        is_gcc = self.compiler.family is CompilerFamily.GCC
+        return is_gcc and any(part.slot is Slot.LTO for part in parts)
 
     def flags(self, build_folder: str) -> Flags:
         """Return the flags as the compiler gets them in ``build_folder``."""
