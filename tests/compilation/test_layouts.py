@@ -7,12 +7,14 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from dbhone.compilation import builder, layouts
 from dbhone.compilation.layouts import find_link, provide_lto_wrapper
 from dbhone.compilation.manifest import Build, CompileCommand
+from dbhone.compilation.timings import timings
 from dbhone.errors import BuildError, VariantError
 from dbhone.files import is_open_to_all
 from dbhone.home import Session
@@ -69,6 +71,25 @@ def test_each_layout_has_the_same_functions_in_an_order_of_its_own(
     assert len({tuple(order) for order in orders}) == 3
     assert all(sorted(order) == sorted(orders[0]) and len(order) == FUNCTIONS for order in orders)
     assert len({output_of(one) for one in (build, *build.layouts)}) == 1
+
+
+@pytest.mark.parametrize("compiler", COMPILERS[:1])
+def test_linking_layouts_is_no_time_of_the_build(
+    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch, compiler: str
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(builder, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+
+    def tell(what: str) -> None:
+        clock[0] += 100.0 * what.startswith("linking layout")
+
+    spec = make_spec(make_tree(tmp_path / "source"), compiler=compiler, layouts=2)
+    build = builder.make(spec, session, tell)
+    assert (build.manifest.seconds, clock) == (0.0, [200.0])
+    assert build.manifest.phase_seconds["layouts"] > 0
+    times = timings(build)
+    assert {name for name, _ in times.slowest} == {"main.o", "work.o", "tiny"}
+    assert {each.output for each in build.commands()} > {"main.o", "work.o", "tiny"}
 
 
 @pytest.mark.parametrize("compiler", COMPILERS[:1])

@@ -37,17 +37,19 @@ def command(began: float, seconds: float, target: str = "a.o", **facts: Any) -> 
     return CompileCommand(began=START + began, seconds=seconds, **known | facts)
 
 
-def make_build(folder: Path, commands: list[CompileCommand], configured: float = 5.0) -> Build:
+def make_build(
+    folder: Path, commands: list[CompileCommand], *, configured: float = 5.0, linked: float = 0.0
+) -> Build:
     folder.mkdir(parents=True)
     lines = [each.model_dump_json() + "\n" for each in commands]
     (folder / COMMANDS).write_text("".join(lines))
-    phases = {"configure": configured, "compile": 15.0} if configured else {"compile": 15.0}
+    phases = {"configure": configured, "compile": 15.0, "layouts": linked}
     inputs = BuildInputs(dbms="mariadb", source="dir:mariadb", variant=parse_variant("rel"))
     return plain_build(
         folder,
         inputs,
         version="11.8.6",
-        phase_seconds=phases,
+        phase_seconds={name: seconds for name, seconds in phases.items() if seconds},
         compile_commands=len(commands),
     )
 
@@ -67,6 +69,14 @@ def test_timings_tell_wall_and_cpu_time_jobs_files_and_the_slowest(tmp_path: Pat
     assert found.cpu_seconds == pytest.approx((4.0 + 9.0 + 4.0 + 0.25) / 2 + 7.0)
     assert (found.jobs, found.files) == (3, 3)
     assert found.slowest == (("sql/optimise.o", 9.0), ("sql/item.o", 4.0), ("sql/parse.o", 4.0))
+
+
+def test_linking_other_layouts_is_no_part_of_where_the_time_of_a_build_went(tmp_path: Path) -> None:
+    link = command(20.0, 50.0, argv=("parse.o", "-o", "layout-1"), phase="layouts")
+    plain = make_build(tmp_path / "plain", COMMANDS_OF_A_BUILD)
+    other = make_build(tmp_path / "other", [*COMMANDS_OF_A_BUILD, link], linked=50.0)
+    assert other.manifest.phase_seconds["layouts"] == 50.0
+    assert timings(other) == timings(plain)
 
 
 def test_a_build_that_keeps_its_jobs_busy_is_efficient(tmp_path: Path) -> None:

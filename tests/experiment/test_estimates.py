@@ -13,6 +13,7 @@ from dbhone import process
 from dbhone.compilation import builder
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.spec import BuildSpec
+from dbhone.compilation.toolchain import find_compiler
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import Edit
@@ -25,6 +26,7 @@ from dbhone.measurement.record import Role
 from dbhone.source.derive import apply_edits
 from dbhone.source.tree import SourceTree
 from dbhone.workload.task import Scale
+from tests.compilation.plain_build import plain_build
 from tests.compilation.test_profile import train
 from tests.compilation.tiny import Tiny, make_spec, make_tree
 
@@ -199,6 +201,40 @@ def test_builds_of_another_version_tell_how_long_one_of_this_takes(
     new = estimator.cost(plain, Pass.PLAIN), estimator.cost(again, Pass.INSTRUMENT)
     assert [each.guessed for each in new] == [True, False]
     assert [each.seconds for each in new] == pytest.approx([10 * each.seconds for each in old])
+
+
+def test_linking_layouts_is_expected_as_builds_like_it_took_for_one(
+    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = replaced(INPUTS, variant=parse_variant("rel"))
+    made = plain_build(
+        tmp_path / "made",
+        replaced(plain, layouts=4),
+        compiler_identity=find_compiler("gcc").identity,
+        seconds=20.0,
+        phase_seconds={"compile": 20.0, "layouts": 2.0},
+    )
+    monkeypatch.setattr(estimates, "all_builds", lambda home: (made,))
+    estimator = estimates.BuildEstimator(session.home)
+    costs = [estimator.cost(replaced(plain, layouts=number), Pass.PLAIN) for number in (0, 4, 12)]
+    assert [cost.seconds for cost in costs] == pytest.approx([20.0, 22.0, 26.0])
+
+
+def test_linking_layouts_is_guessed_to_take_longer_with_link_time_optimisation(
+    session: Session,
+) -> None:
+    estimator = estimates.BuildEstimator(session.home)
+
+    def share(variant: str, layouts: int) -> float:
+        inputs = replaced(INPUTS, variant=parse_variant(variant))
+        alone, linked = (
+            estimator.cost(replaced(inputs, layouts=number), Pass.PLAIN).seconds
+            for number in (0, layouts)
+        )
+        return linked / alone - 1
+
+    assert 0 < share("rel", 8) < share("rel", 16) < share("lto", 8)
+    assert share("lto", 16) - share("lto", 8) == pytest.approx(share("rel", 8))
 
 
 SECONDS = st.floats(0.1, 1e4)

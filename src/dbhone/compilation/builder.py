@@ -198,8 +198,8 @@ class _Making:
         for step in recipe.steps:
             self.notify(step.phase.value)
             self._step(step)
-        other_layouts = self._link_layouts(recipe) if self.spec.inputs.layouts else ()
         total = time.monotonic() - began
+        other_layouts = self._link_layouts(recipe) if self.spec.inputs.layouts else ()
         manifest = self._manifest(recipe, flags, total)
         primary = Path(manifest.files[manifest.primary].path)
         for number, made in enumerate(other_layouts, start=1):

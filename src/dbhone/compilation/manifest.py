@@ -196,7 +196,8 @@ class Manifest(_Record):
     the flags that the recipe added to the variant's, because the tree needs them. ``unmovable``
     are functions that a post-link optimiser must leave alone. ``native_cpu_flags`` are what the
     processor had that the build was made for, as Linux names it, if it was made for one; old builds
-    do not say. ``post_link`` says what one did; ``seconds`` then includes its own.
+    do not say. ``post_link`` says what one did; ``seconds`` then includes its own. They never
+    include the linking of other layouts, which is a phase of its own.
     """
 
     digest: str

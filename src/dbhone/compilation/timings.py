@@ -21,20 +21,21 @@ Event: TypeAlias = dict[str, Any]
 
 
 def timings(build: Build, *, slowest: int = SLOWEST) -> BuildTimings:
-    """Return where the time of a build went.
+    """Return where the time of a build went, without the linking of other layouts.
 
     ``jobs`` is the largest number of compile commands that ran at once. ``slowest`` includes link
     commands, which take most of the time with link-time optimisation.
     """
-    commands = build.commands()
+    commands = [command for command in build.commands() if command.phase != Phase.LAYOUTS]
     manifest = build.manifest
+    phases = {name: took for name, took in manifest.phase_seconds.items() if name != Phase.LAYOUTS}
     by_time = sorted(commands, key=lambda command: (-command.seconds, command.output))
     return BuildTimings(
         seconds=manifest.seconds,
         cpu_seconds=sum(command.cpu for command in commands),
         jobs=len(lanes(commands)),
         files=sum(command.compiles for command in commands),
-        phases=dict(manifest.phase_seconds),
+        phases=phases,
         slowest=tuple((command.output, command.seconds) for command in by_time[:slowest]),
         instrumented_seconds=sum(use.instrumented_seconds for use in manifest.trained) or None,
         build_targets=build_targets(commands)[:slowest],

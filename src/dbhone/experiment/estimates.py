@@ -18,8 +18,8 @@ from dbhone.compilation.post_link import PostLinkSpec
 from dbhone.compilation.profile import Profile, find_profile, training_key
 from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.toolchain import Compiler, find_compiler, installed
-from dbhone.compilation.transforms.base import Pass
-from dbhone.dbms.base import load_dbms
+from dbhone.compilation.transforms.base import Pass, Slot
+from dbhone.dbms.base import Phase, load_dbms
 from dbhone.errors import HoneError, SourceError, ToolError
 from dbhone.experiment.levers import lacking
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
@@ -35,6 +35,8 @@ _INSTRUMENTED = 1.2
 _POST_LINK = 0.08
 _BY_RULES = 3.0
 """A distribution's rules build all that is not the server, too."""
+_LAYOUT, _LTO_AGAIN = 0.003, 0.5
+"""The shares of a build's time that linking a layout takes, and link-time optimisation for all."""
 _READY_MADE_SECONDS = 5.0
 
 
@@ -101,12 +103,13 @@ class BuildEstimator:
         builds = all_builds(self._home)
         like = [build for build in builds if _is_like(build, inputs, pass_, compiler)]
         version = self._last_version(inputs)
-        if not like:
-            seconds = _guess(inputs, pass_, version, [build.manifest for build in builds])
-            return Cost(seconds=seconds, guessed=True)
-        return Cost(
-            seconds=statistics.median(_seconds_as_of(version, build.manifest) for build in like)
+        seconds = (
+            statistics.median(_seconds_as_of(version, build.manifest) for build in like)
+            if like
+            else _guess(inputs, pass_, version, [build.manifest for build in builds])
         )
+        linking = _share_of_layouts(inputs, [build.manifest for build in like])
+        return Cost(seconds=seconds * (1 + linking), guessed=not like)
 
     def _last_version(self, inputs: BuildInputs) -> str:
         """Return the version that a source had when it was last fetched, empty if it never was."""
@@ -233,6 +236,24 @@ def _guess(inputs: BuildInputs, pass_: Pass, version: str, manifests: Iterable[M
     ]
     usual = load_dbms(inputs.dbms).seconds_of(version) * 2 / builder.available_cores()
     return (statistics.median(plain) if plain else usual) * _effort(inputs, pass_)
+
+
+def _share_of_layouts(inputs: BuildInputs, like: Iterable[Manifest]) -> float:
+    """Return how long it takes to link a build's layouts, as a share of the time of the build.
+
+    Builds like it that have layouts tell how long one takes.
+    """
+    if not inputs.layouts:
+        return 0.0
+    known = [
+        manifest.phase_seconds[Phase.LAYOUTS] / manifest.seconds / manifest.inputs.layouts
+        for manifest in like
+        if manifest.inputs.layouts
+    ]
+    if known:
+        return inputs.layouts * statistics.median(known)
+    has_lto = any(part.slot is Slot.LTO for part in inputs.variant.transforms)
+    return inputs.layouts * _LAYOUT + (_LTO_AGAIN if has_lto else 0.0)
 
 
 def _seconds_as_of(version: str, manifest: Manifest) -> float:
