@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -71,6 +72,19 @@ def test_each_layout_has_the_same_functions_in_an_order_of_its_own(
     assert len({tuple(order) for order in orders}) == 3
     assert all(sorted(order) == sorted(orders[0]) and len(order) == FUNCTIONS for order in orders)
     assert len({output_of(one) for one in (build, *build.layouts)}) == 1
+
+
+@pytest.mark.parametrize("compiler", COMPILERS[1:])
+def test_functions_whose_calls_a_profile_counted_keep_the_order_that_lld_gives_them(
+    tmp_path: Path, session: Session, compiler: str
+) -> None:
+    called = [f"f{number}" for number in (9, 3, 17, 5, 21, 12)]
+    counts = [f'__asm__(".cg_profile {one}, {two}, 1000");' for one, two in pairwise(called)]
+    tree = make_tree(tmp_path / "source", work=WORK + "\n".join(counts))
+    build = builder.make(make_spec(tree, compiler=compiler, layouts=2), session, ignore)
+    orders = [order_of(layout) for layout in build.layouts]
+    assert orders[0] != orders[1]
+    assert len({tuple(name for name in order if name in called) for order in orders}) == 1
 
 
 @pytest.mark.parametrize("compiler", COMPILERS[:1])

@@ -13,6 +13,7 @@ from dbhone.measurement.record import COLD, CodeLayout, Run, Subject, Warning
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page, tables
 from dbhone.report.table import Table, plain
+from dbhone.units import listed
 from tests.analysis.columns import columns, only, with_values
 from tests.report.sample_run import a_run, samples
 from tests.report.sample_servers import (
@@ -347,9 +348,30 @@ class TestNotes:
         run = a_server_run()
         method = build_page(_in_layouts(run, 8, but="lto+pgo"), server_samples(run)).method
         assert method is not None
-        assert "Every subject's program was linked in 8 random orders of its functions" in method
+        assert "The programs were linked in 8 random orders of their functions" in method
         assert "The code of lto+pgo has one layout only." in method
         assert "of these very binaries" not in method
+
+    @pytest.mark.parametrize(
+        ("compiler", "linker", "told"),
+        [
+            ("clang 14.0.6", None, True),
+            ("clang 14.0.6", "mold", False),
+            ("gcc 12.2.0", None, False),
+        ],
+    )
+    def test_builds_that_lld_orders_by_their_profile_are_told(
+        self, compiler: str, linker: str | None, told: bool
+    ) -> None:
+        run = _in_layouts(a_server_run(), 8)
+        inputs = {"layouts": 8} | ({"linker": linker} if linker else {})
+        subjects = tuple(replace(each, compiler=compiler, inputs=inputs) for each in run.subjects)
+        trained = [each.name for each in subjects if each.training_seconds is not None]
+        method = build_page(replace(run, subjects=subjects), server_samples(run)).method
+        assert method is not None
+        assert 0 < len(trained) < len(subjects)
+        kept = f"In {listed(trained)} the functions whose calls the profile counted keep one order"
+        assert (kept in method) == told
 
     @pytest.mark.parametrize(
         ("blocks", "told"),

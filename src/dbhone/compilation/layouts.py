@@ -6,8 +6,10 @@ and others, "Producing wrong data without doing anything obviously wrong!", ASPL
 difference of two builds would. With several layouts of each build it becomes a part of the spread
 that intervals are made of (C. Curtsinger and E. Berger, "Stabilizer", ASPLOS 2013).
 
-Only functions of one kind change places: those that a compiler marked as hot, as unlikely or as
-needed for starting only stay together, since that is a part of what a profile brings.
+What the linker puts into a random order are sections, of which each function is one: lld those of
+code, mold those of data, too. A part of what a profile brings stays in all layouts. Functions that
+a compiler marked as hot, as unlikely or as needed for starting only stay among themselves. lld
+also keeps the order that it gives to the functions whose calls clang's profile has counted.
 
 With link-time optimisation it is the linker that compiles, which takes minutes. It does so for the
 first of the other layouts, and what came of it is linked in all of them. lld keeps that by itself;

@@ -277,14 +277,20 @@ def _of_layout(context: ReportContext) -> Iterator[str]:
     layouts = context.run.layouts
     if layouts:
         yield (
-            f"Every subject's program was linked in {layouts} random orders of its functions, and "
-            "each block takes another of them: where the linker places the code is part of the "
-            "spread from block to block."
+            f"The programs were linked in {layouts} random orders of their functions, and each "
+            "block takes another of them: where the linker places the code is part of the spread "
+            "from block to block."
         )
         if context.analysis.blocks > layouts:
             yield (
                 f"There were more blocks than layouts: those in the same layouts count as one, so "
                 f"that intervals are of {layouts} values."
+            )
+        ordered = [subject.name for subject in context.subjects if _is_ordered(subject)]
+        if ordered:
+            yield (
+                f"In {listed(ordered)} the functions whose calls the profile counted keep one "
+                "order, and what luck that has is not part of the spread."
             )
         fixed = [subject.name for subject in context.subjects if not subject.layouts]
         if fixed:
@@ -294,6 +300,12 @@ def _of_layout(context: ReportContext) -> Iterator[str]:
             "The figures are of these very binaries: where the linker placed the code is part of "
             "each ratio, and the same build linked in another order may differ a little."
         )
+
+
+def _is_ordered(subject: Subject) -> bool:
+    """Return whether lld ordered the functions of the subject's layouts by clang's profile."""
+    trained = subject.layouts > 0 and subject.training_seconds is not None
+    return trained and "clang" in subject.compiler and subject.inputs.get("linker") != "mold"
 
 
 def _of_starts(context: ReportContext) -> Iterator[str]:
