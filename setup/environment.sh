@@ -29,7 +29,7 @@ environment_is_ready() {
 # environment_make PURPOSE: make it unless it is ready.
 environment_make() {
     environment_is_ready "$1" && return
-    mkdir -p "$tools" 2>/dev/null
+    mkdir -p "$tools" 2>/dev/null || true
     if ! [ -w "$tools" ] || ! [ -w "$root" ]; then
         if [ -L "$root/.venv/bin/python" ] && ! [ -x "$root/.venv/bin/python" ]; then
             fail "you may not read the Python of $root/.venv: $(readlink "$root/.venv/bin/python")" \

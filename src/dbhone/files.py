@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import stat
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from dbhone.errors import UsageError
@@ -135,6 +137,35 @@ def make_writable(root: Path) -> None:
         for path in (folder, *(folder / name for name in names)):
             if not path.is_symlink():
                 path.chmod(stat.S_IMODE(path.stat().st_mode) | stat.S_IWUSR)
+
+
+def copy_tree(
+    source: Path,
+    target: Path,
+    *,
+    copy: Callable[[Path, Path], object] = shutil.copy2,
+    left_out: Collection[str] = (),
+) -> None:
+    """Copy what is in a folder into another, with times and modes; links stay links.
+
+    ``copy`` gets each file and where its copy belongs. What has a name in ``left_out`` is not
+    copied, at any depth. Raises the first OSError, unlike ``shutil.copytree``, whose error does
+    not tell a full disk from a file that cannot be read.
+    """
+    copied = []
+    for folder, folders, names in walk(source):
+        folders[:] = [name for name in folders if name not in left_out]
+        made = target / folder.relative_to(source)
+        made.mkdir(parents=True, exist_ok=True)
+        copied.append((folder, made))
+        for path in (folder / name for name in names if name not in left_out):
+            if path.is_symlink():
+                (made / path.name).symlink_to(path.readlink())
+                shutil.copystat(path, made / path.name, follow_symlinks=False)
+            else:
+                copy(path, made / path.name)
+    for folder, made in reversed(copied):  # a folder may be one that nobody may write to
+        shutil.copystat(folder, made)
 
 
 def tree_size(root: Path) -> int:

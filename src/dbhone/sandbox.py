@@ -14,7 +14,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -220,30 +219,3 @@ def longest_file(folder: Path) -> int:
     """Return a limit for files in a folder that leaves its disk some space, in bytes."""
     free = shutil.disk_usage(folder).free
     return free - min(LEFT_FREE, free // 8)
-
-
-def program_folders(programs: Iterable[Path | str]) -> tuple[Path, ...]:
-    """Return the folders that programs need to run, where they are not the system's.
-
-    It is the prefix above a ``bin`` folder, but never a whole home folder: then only ``bin``.
-    Programs that PATH does not lead to are skipped.
-    """
-    return tuple(dict.fromkeys(folder for program in programs for folder in _folders_of(program)))
-
-
-def _folders_of(program: Path | str) -> Iterator[Path]:
-    found = shutil.which(program)
-    if found is None:
-        return
-    for path in (Path(found).absolute(), Path(found).resolve()):
-        folder = path.parent
-        if folder.name == "bin" and not Path.home().is_relative_to(folder.parent):
-            folder = folder.parent
-        if not folder.is_relative_to("/usr") and len(folder.parts) > 2:
-            yield folder
-
-
-def python_folders() -> tuple[Path, ...]:
-    """Return the folders that hone's own Python needs to run, and dbhone's files."""
-    prefixes = (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parent)
-    return (*prefixes, *program_folders((sys.executable,)))

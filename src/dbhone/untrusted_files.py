@@ -1,7 +1,8 @@
 """Reads files that another account may have written, and removes its trees. It trusts none of them.
 
 A server can put anything in the place of a file that hone reads: a FIFO, which blocks its reader; a
-link to a file that only root may read; a device; gigabytes. All such files are read here.
+link to a file that only root may read; a device; gigabytes. All such files are read here, and the
+sockets of servers are connected to here.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import socket
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,6 +57,32 @@ def open_untrusted(path: Path) -> BinaryIO:
 def _error(path: Path, mode: int) -> UntrustedFileError | None:
     kind = _KINDS.get(stat.S_IFMT(mode))
     return UntrustedFileError(f"{path} is {kind}, not an ordinary file") if kind else None
+
+
+def is_socket(path: Path) -> bool:
+    """Return whether a path is that of a socket; a link to one is none."""
+    try:
+        return stat.S_ISSOCK(path.lstat().st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def connect_untrusted(line: socket.socket, path: Path) -> None:
+    """Connect to a socket, and follow no link in the last place of its path.
+
+    The link may lead to another server, which lets us in and not the account that made the link.
+    Raises UntrustedFileError for anything else than a socket, and OSErrors.
+    """
+    descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISSOCK(mode):
+            kind = _KINDS.get(stat.S_IFMT(mode), "a file")
+            raise UntrustedFileError(f"{path} is {kind}, not a socket")
+        # Not by the path, which may lead elsewhere by now.
+        line.connect(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
 
 
 def real_path(path: Path) -> Path:

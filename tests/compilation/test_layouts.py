@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -13,8 +14,8 @@ from types import SimpleNamespace
 import pytest
 
 from dbhone.compilation import builder, layouts
-from dbhone.compilation.layouts import find_link, provide_lto_wrapper
-from dbhone.compilation.manifest import Build, CompileCommand
+from dbhone.compilation.layouts import find_link, keep_layout, provide_lto_wrapper
+from dbhone.compilation.manifest import LAYOUTS, LOG, Build, CompileCommand
 from dbhone.compilation.timings import timings
 from dbhone.errors import BuildError, VariantError
 from dbhone.files import is_open_to_all
@@ -118,6 +119,31 @@ def test_a_layout_takes_the_space_of_what_is_linked_only(
     kept = Path("all/share/version")
     assert (build.folder / kept).samefile(layout.folder / kept)
     assert not build.path("program").samefile(layout.path("program"))
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_layout_is_kept_where_the_file_system_has_no_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, links: bool
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    result, made = tmp_path / "result", _program(tmp_path / "made", "echo other")
+    (result / "share").mkdir(parents=True)
+    (result / "share" / "version").write_text("1")
+    (result / LOG).touch()
+    _program(result / "program", "echo first")
+    if not links:
+        monkeypatch.setattr(os, "link", refused)
+    for number in (1, 2):
+        keep_layout(result, number, Path("program"), made)
+    layout = result / LAYOUTS / "2"
+    assert sorted(path.name for path in layout.iterdir()) == ["program", "share"]
+    assert (layout / "program").read_text() == made.read_text()
+    assert os.access(layout / "program", os.X_OK)
+    kept = layout / "share" / "version"
+    assert kept.read_text() == "1"
+    assert kept.samefile(result / "share" / "version") is links
 
 
 def test_link_time_optimisation_is_done_once_for_all_layouts(tmp_path: Path) -> None:

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.files import digest_of, digest_of_tree, freeze, publish, tree_size, write_whole
+from dbhone.files import (
+    copy_tree,
+    digest_of,
+    digest_of_tree,
+    freeze,
+    publish,
+    tree_size,
+    write_whole,
+)
 from dbhone.untrusted_files import remove_tree
 
 
@@ -96,6 +104,41 @@ def test_what_is_published_first_stays(tmp_path: Path) -> None:
         publish(draft, final)
         assert not draft.exists()
     assert (final / "file").read_text() == "first"
+
+
+def test_a_copy_is_the_same_with_its_times_and_modes(tmp_path: Path) -> None:
+    root = make_tree(tmp_path / "one")
+    os.utime(root / "sub" / "b", (1, 1))
+    os.utime(root / "sub", (2, 2))
+    freeze(root)
+    copy_tree(root, tmp_path / "two")
+    assert digest_of_tree(tmp_path / "two") == digest_of_tree(root)
+    for name in ("a", "sub", "sub/b"):
+        copied, original = (tmp_path / "two" / name).stat(), (root / name).stat()
+        assert (copied.st_mtime, copied.st_mode) == (original.st_mtime, original.st_mode)
+
+
+def test_what_is_left_out_of_a_copy_is_so_at_any_depth(tmp_path: Path) -> None:
+    root = make_tree(tmp_path / "one")
+    (root / "sub" / "a").mkdir()
+    (root / "sub" / "link").symlink_to("b")
+    copy_tree(root, tmp_path / "two", left_out=("a", "link"))
+    found = sorted(str(path.relative_to(tmp_path / "two")) for path in tmp_path.glob("two/**/*"))
+    assert found == ["sub", "sub/b"]
+
+
+def test_a_copy_ends_with_the_first_error(tmp_path: Path) -> None:
+    tried = []
+
+    def full(source: Path, target: Path) -> None:
+        tried.append(source.name)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), source, None, target)
+
+    with pytest.raises(OSError, match="No space left") as caught:
+        copy_tree(make_tree(tmp_path / "one"), tmp_path / "two", copy=full)
+    assert caught.value.errno == errno.ENOSPC
+    assert caught.value.filename2 == tmp_path / "two" / "a"
+    assert tried == ["a"]
 
 
 def test_a_frozen_tree_can_be_removed(tmp_path: Path) -> None:

@@ -19,8 +19,10 @@ from dbhone import process
 from dbhone.account import SHARED_GROUP, Tenant, lendable
 from dbhone.account import own as give
 from dbhone.errors import ToolError
+from dbhone.home import Home
 from dbhone.process import Command, Finished, Process, can_enclose, run, why_not_enclosed
-from dbhone.sandbox import Sandbox, program_folders, python_folders
+from dbhone.program_folders import program_folders, python_folders
+from dbhone.sandbox import Sandbox
 from tests.foundation.test_process import is_running, wait_until_gone
 
 enclosing = pytest.mark.skipif(not can_enclose(), reason=str(why_not_enclosed()))
@@ -56,7 +58,7 @@ def command(code: str, folder: Path, *readable: Path, **more: object) -> Command
 
 
 def python(code: str, folder: Path) -> Command:
-    sandbox = Sandbox(writable=(folder,), readable=python_folders())
+    sandbox = Sandbox(writable=(folder,), readable=python_folders(Home(folder)))
     argv = (sys.executable, "-I", "-c", code)
     return Command(argv=argv, cwd=folder, sandbox=sandbox, tenant=_tenant(), isolated=True)
 
@@ -308,15 +310,25 @@ def test_a_machine_that_cannot_make_namespaces_says_why(
     )
 
 
-def test_a_program_brings_the_prefix_that_it_needs(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_a_program_that_pip_installed_for_the_user_runs_and_shows_nothing_of_his(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prefix, home = tmp_path / "compiler", tmp_path / "home"
-    for path in (prefix / "bin" / "gcc", home / "bin" / "gcc"):
-        path.parent.mkdir(parents=True)
-        path.write_text("")
-        path.chmod(0o755)
-    monkeypatch.setenv("HOME", str(home))
-    assert program_folders([prefix / "bin" / "gcc"]) == (prefix,)
-    assert program_folders([home / "bin" / "gcc"]) == (home / "bin",)
-    assert program_folders(["/usr/bin/env", "/no/such/program"]) == ()
+    user, python = folder.parent / "user", "/usr/bin/python3"
+    ask = "import sys; print('python%d.%d' % sys.version_info[:2])"
+    version = subprocess.run([python, "-c", ask], check=True, capture_output=True, text=True).stdout
+    local = user / ".local"
+    files = {
+        "bin/meson": f"#!{python}\nimport mesonbuild\n",
+        f"lib/{version.strip()}/site-packages/mesonbuild.py": "print('it runs')\n",
+        "share/dbhone/store.db": "results",
+    }
+    for name, text in files.items():
+        (local / name).parent.mkdir(parents=True, exist_ok=True)
+        (local / name).write_text(text)
+    program = local / "bin" / "meson"
+    program.chmod(0o755)
+    monkeypatch.setenv("HOME", str(user))
+    given = program_folders((program,), Home(local / "share" / "dbhone"))
+    env = {"PYTHONUSERBASE": str(local)}
+    assert shell(f"{program}", folder, *given, env=env).text() == "it runs\n"
+    assert "No such file" in shell(f"cat {local}/share/dbhone/store.db", folder, *given).text()

@@ -14,7 +14,7 @@ import pytest
 from dbhone.dbms._mysql_protocol import MYSQL
 from dbhone.dbms._postgresql_protocol import POSTGRESQL
 from dbhone.dbms.base_protocol import Endpoint, Protocol
-from dbhone.errors import ServerError
+from dbhone.errors import ServerError, UntrustedFileError
 from dbhone.instance.client import connect
 
 
@@ -69,6 +69,27 @@ def test_where_nobody_listens_there_is_no_connection(place: Path, protocol: Prot
     with pytest.raises(ServerError, match="no connection to the server"):
         connect(endpoint(place, protocol))
     gc.collect()  # a socket left open would be a warning, and a warning an error
+
+
+@pytest.mark.parametrize("protocol", [MYSQL, POSTGRESQL])
+def test_a_link_in_the_place_of_the_socket_is_not_followed(place: Path, protocol: Protocol) -> None:
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(place / "other"))
+        other.listen(1)
+        other.setblocking(False)
+        (place / "s").symlink_to("other")
+        with pytest.raises(UntrustedFileError, match="s is a link, not a socket"):
+            connect(endpoint(place, protocol))
+        with pytest.raises(BlockingIOError):
+            other.accept()
+    gc.collect()
+
+
+def test_a_file_in_the_place_of_the_socket_is_told(place: Path) -> None:
+    (place / "s").touch()
+    with pytest.raises(UntrustedFileError, match="s is a file, not a socket"):
+        connect(endpoint(place, MYSQL))
+    gc.collect()
 
 
 @pytest.mark.parametrize("protocol", [MYSQL, POSTGRESQL])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import socket
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +14,9 @@ import pytest
 
 from dbhone import cgroup
 from dbhone.dbms.base_server import Installation, InstanceDir, Program
-from dbhone.errors import MachineError, ServerError
+from dbhone.errors import MachineError, ServerError, UntrustedFileError
 from dbhone.home import Session
+from dbhone.instance.client import connect
 from dbhone.instance.place import fresh_database, remove_place
 from dbhone.instance.server import Server
 from dbhone.process import Command, can_enclose, run, why_not_enclosed
@@ -81,6 +83,24 @@ def test_it_sees_neither_data_nor_socket_of_others(session: Session, neighbour: 
     assert "private" not in log
     assert (place.data / "rows").read_text() == "private"
     assert log.count("No such file or directory") >= 5
+
+
+def test_it_does_not_lead_hone_to_the_socket_of_another(
+    session: Session, neighbour: Server
+) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(neighbour.endpoint.socket))
+        listening.listen()
+        listening.setblocking(False)
+        name = neighbour.endpoint.socket.name
+        server = pretended(Hostile(f"ln -s {neighbour.endpoint.socket} ../s/{name}"), session)
+        server.stop_timeout = 10.0
+        with server:
+            assert server.endpoint.socket.is_symlink()
+            with pytest.raises(UntrustedFileError, match="is a link, not a socket"):
+                connect(server.endpoint)
+        with pytest.raises(BlockingIOError):
+            listening.accept()
 
 
 def test_it_changes_neither_its_settings_nor_its_program(session: Session) -> None:

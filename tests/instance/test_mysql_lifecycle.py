@@ -74,6 +74,17 @@ def test_it_is_ready_when_its_log_says_so_and_its_socket_is_there(
         assert DBMS.is_ready(place, log)
 
 
+def test_it_is_not_ready_when_its_socket_is_a_link_to_anothers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = place_in(tmp_path)
+    monkeypatch.chdir(place.sockets)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("other.sock")
+        (place.sockets / "mysql.sock").symlink_to("other.sock")
+        assert not DBMS.is_ready(place, "[Note] /usr/sbin/mariadbd: ready for connections.\n")
+
+
 @given(st.text(st.characters(min_codepoint=32, exclude_characters="\x7f"), max_size=40))
 def test_any_value_can_be_read_back(value: str) -> None:
     header, line, end = DBMS.settings_file({"init_connect": value}).split("\n")

@@ -198,6 +198,16 @@ def test_an_environment_without_the_command_is_told_and_not_made_for_ever(machin
     assert "no command hone" in ran.errors
 
 
+def test_a_folder_that_cannot_be_made_is_told(machine: Machine) -> None:
+    machine.command("mkdir", "echo no >&2; exit 1")
+    ran = machine.run("hone")
+    assert ran.status == 1
+    assert ran.errors.splitlines() == [
+        f"set-up failed: cannot write to {machine.clone}",
+        "Set it up as the user whom it belongs to.",
+    ]
+
+
 def test_a_failure_shows_the_end_of_the_log_and_where_it_is(machine: Machine) -> None:
     machine.command("uv", '[ "$1" = --version ] && echo uv 1.0 || { echo no room >&2; exit 2; }')
     ran = machine.run("hone")

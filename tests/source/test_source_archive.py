@@ -144,6 +144,21 @@ def test_links_inside_are_kept(job: FetchJob) -> None:
     assert (job.into / "b" / "up").read_bytes() == b"1"
 
 
+def test_nothing_of_git_is_unpacked_at_any_depth(job: FetchJob) -> None:
+    git = (
+        *(entry("top/.git", None), entry("top/.git/config"), entry("top/.gitignore")),
+        *(entry("top/b/.git/hooks/x"), entry("top/sub/.git", b"gitdir: ../a")),
+        link("top/d/.git", "../a"),
+    )
+    assert set(unpack_bytes(tar(*TREE, *git), job)) == {"a", "b/c", ".gitignore"}
+    assert not [path for path in job.into.rglob("*") if path.name == ".git"]
+
+
+def test_nothing_of_git_is_unpacked_of_zip_files(job: FetchJob) -> None:
+    names = zipped("top/", "top/a", "top/.git/config", "top/b/.git/config")
+    assert set(unpack_bytes(names, job)) == {"a"}
+
+
 def test_a_later_member_replaces_an_earlier_one(job: FetchJob, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("safe")

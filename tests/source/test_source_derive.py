@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import lzma
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from dbhone.dbms._compatibility import all_edits, edits_of
 from dbhone.dbms.base import Edit
-from dbhone.errors import SourceError
+from dbhone.errors import NoSpaceError, SourceError
 from dbhone.home import Session
 from dbhone.source.derive import apply_edits, find_edited, find_unpacked, unpack_server
 from dbhone.source.ready_made import find_server
@@ -99,6 +102,20 @@ def test_a_tree_in_which_nothing_is_found_is_left_as_it_is(
     tree = make(tmp_path / "release", files, session)
     assert apply_edits(tree, myrocks(), session, ignore) is tree
     assert find_edited(tree, myrocks(), session.home) is tree
+
+
+def test_a_disk_that_is_full_is_named_and_nothing_is_kept(
+    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = make(tmp_path / "release", BEFORE, session)
+
+    def full(source: Path, target: Path, **_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), source, None, target)
+
+    monkeypatch.setattr(shutil, "copyfile", full)
+    with pytest.raises(NoSpaceError, match=r"no space left on .* while changing dir:"):
+        apply_edits(tree, myrocks(), session, ignore)
+    assert find_edited(tree, myrocks(), session.home) is None
 
 
 def test_nothing_outside_is_changed(tmp_path: Path, session: Session) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import socket
@@ -9,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.errors import SourceError, UsageError
+from dbhone.errors import NoSpaceError, SourceError, UsageError
 from dbhone.home import Session
-from dbhone.source.kinds.dir import copy_tree
+from dbhone.source.kinds.dir import copy_source
 from dbhone.source.tree import acquire, last_tree, recall
 
 NOBODY = 65534
@@ -123,6 +124,17 @@ def unprivileged() -> Iterator[Path]:
         shutil.rmtree(root)
 
 
+def test_a_full_disk_is_named_as_such(
+    session: Session, folder: Path, notified: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(source: Path, target: Path, **_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), source, None, target)
+
+    monkeypatch.setattr(shutil, "copyfile", full)
+    with pytest.raises(NoSpaceError, match=r"no space left on .*configure while copying a source"):
+        acquire(f"dir:{folder}", session, notify=notified.append)
+
+
 @pytest.mark.parametrize("locked", ["src", "src/main.c"])
 def test_what_cannot_be_read_is_named(unprivileged: Path, locked: str) -> None:
     root = unprivileged / "project"
@@ -130,7 +142,7 @@ def test_what_cannot_be_read_is_named(unprivileged: Path, locked: str) -> None:
     (root / "src" / "main.c").write_text("int x;\n")
     (root / locked).chmod(0)
     with pytest.raises(SourceError) as caught:
-        copy_tree(root, unprivileged / "copy", lambda line: None)
+        copy_source(root, unprivileged / "copy", lambda line: None)
     assert str(root / locked) in caught.value.message
     assert "Permission denied" in caught.value.message
     (root / "src").chmod(0o700)

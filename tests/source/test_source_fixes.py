@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,13 @@ import pytest
 from dbhone.errors import MachineError, SourceError, UnknownName, UsageError
 from dbhone.home import Session
 from dbhone.source import fixes
+from dbhone.source.archive import unpack
 from dbhone.source.derive import apply_fixes
+from dbhone.source.fetch import FetchJob
 from dbhone.source.fixes import CLONE_VARIABLE, Fix, all_fixes, check_fix, fix_inputs
-from dbhone.source.tree import SourceTree, acquire, kept_tree
+from dbhone.source.tree import SourceTree, acquire, kept_tree, publish_tree
 from dbhone.versions import VersionRange, numbers
+from tests.source.make_archives import tarred
 
 NEW = "int answer(void) { return 42; }\n"
 
@@ -108,6 +112,35 @@ def test_a_patch_of_the_users_is_applied(
     )
     found = fixed(tree, session, str(patch), dbms="mariadb")
     assert "43" in (found.path / "answer.c").read_text()
+
+
+@pytest.mark.usefixtures("upstream")
+@pytest.mark.parametrize("folder", [".git/", ""])
+def test_a_tree_from_an_archive_names_no_program_for_git_to_run(
+    session: Session, tmp_path: Path, job_for: Callable[[str], FetchJob], folder: str
+) -> None:
+    """A repository lies in a folder ``.git`` or, a bare one, in the tree's own folder."""
+    ran = tmp_path / "ran"
+    bare = str(not folder).lower()
+    settings = f'[core]\n bare = {bare}\n[filter "x"]\n clean = tee {ran}\n'
+    files = {
+        f"{folder}HEAD": "ref: refs/heads/main\n",
+        f"{folder}config": settings,
+        f"{folder}info/attributes": "* filter=x\n",
+        f"{folder}objects/pack/x": "",
+        f"{folder}refs/heads/x": "",
+        "answer.c": "int answer(void) { return 41; }\n",
+    }
+    job = job_for(f"https://h.example/a.tar#sha256={0:064}")
+    archive = job.scratch / "archive"
+    archive.write_bytes(tarred({name: text.encode() for name, text in files.items()}))
+    unpack(archive, job)
+    draft = tmp_path / "draft"
+    draft.mkdir()
+    job.into.rename(draft / "tree")
+    tree = publish_tree(draft, session.home, reference="https:x", resolved="https:x")
+    assert (fixed(tree, session, "answer").path / "answer.c").read_text() == NEW
+    assert not ran.exists()
 
 
 @pytest.mark.usefixtures("upstream")

@@ -188,7 +188,7 @@ class _Making:
         self.places.make(tenant.account)
         if spec.inputs.layouts:
             layouts.provide_lto_wrapper(self.places.lto_wrapper)
-        self.sandbox = self.places.sandbox(spec, tenant.account)
+        self.sandbox = self.places.sandbox(spec, tenant.account, session.home)
         self.phase_seconds: dict[str, float] = {}
 
     def run(self, jobs: int) -> Build:

@@ -15,7 +15,8 @@ from dbhone.account import own, take_back
 from dbhone.errors import ProfileError
 from dbhone.files import open_to_all
 from dbhone.home import Session
-from dbhone.sandbox import Sandbox, longest_file, program_folders
+from dbhone.program_folders import program_folders
+from dbhone.sandbox import Sandbox, longest_file
 from dbhone.tenant import tenancy
 from dbhone.untrusted_files import open_untrusted
 
@@ -72,7 +73,11 @@ class CounterTool:
                 tenant=tenant,
                 sandbox=Sandbox(
                     writable=writable,
-                    readable=(self.folder, *self.given, *program_folders((self.program,))),
+                    readable=(
+                        self.folder,
+                        *self.given,
+                        *program_folders((self.program,), self.session.home),
+                    ),
                     file_bytes=longest_file(self.folder),
                 ),
             )

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from dbhone.compilation.manifest import COMMANDS, LAYOUTS, LOG, CompileCommand
 from dbhone.compilation.transforms.base import CompilerFamily, Flags
+from dbhone.files import copy_tree
 from dbhone.requirements import Requirement
 from dbhone.untrusted_files import open_untrusted
 
@@ -127,14 +128,21 @@ def link_again(
 def keep_layout(result: Path, number: int, primary: Path, made: Path) -> None:
     """Add layout ``number`` to the finished folder of a build: the same files but for the primary.
 
-    They are hard links, which need no space.
+    They are hard links, which need no space, where the file system has these.
     """
     folder = result / LAYOUTS / str(number)
-    skipped = shutil.ignore_patterns(LAYOUTS, LOG, COMMANDS)
-    shutil.copytree(result, folder, symlinks=True, copy_function=os.link, ignore=skipped)
+    copy_tree(result, folder, copy=_link, left_out=(LAYOUTS, LOG, COMMANDS))
     target = folder / primary
     mode = target.stat().st_mode
     target.unlink()
     with open_untrusted(made) as linked, target.open("xb") as kept:
         shutil.copyfileobj(linked, kept)
     target.chmod(mode)
+
+
+def _link(source: Path, target: Path) -> None:
+    """Link a file, or copy it: not every file system has hard links."""
+    try:
+        target.hardlink_to(source)
+    except OSError:
+        shutil.copy2(source, target)

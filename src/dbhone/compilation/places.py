@@ -8,7 +8,6 @@ a build in another, and for another release.
 from __future__ import annotations
 
 import dataclasses
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +18,8 @@ from dbhone.compilation.spec import BuildSpec
 from dbhone.dbms.base import Recipe
 from dbhone.files import is_open_to_all, open_to_all
 from dbhone.home import Home
-from dbhone.sandbox import Sandbox, longest_file, program_folders, python_folders
+from dbhone.program_folders import program_folders, python_folders, searched_folders
+from dbhone.sandbox import Sandbox, longest_file
 from dbhone.untrusted_files import walk
 
 COMPILER_WRAPPER = Path(__file__).with_name("compiler_wrapper.py")
@@ -109,10 +109,9 @@ class BuildPlaces:
         for path in (self.objects, self.scratch, self.commands):
             own(path, account)
 
-    def sandbox(self, spec: BuildSpec, account: Account | None) -> Sandbox:
+    def sandbox(self, spec: BuildSpec, account: Account | None, home: Home) -> Sandbox:
         """Return what encloses the steps: a stranger's build scripts run in them."""
         required = spec.dbms.required_programs(self.tree)
-        searched = (Path(folder) for folder in os.environ.get("PATH", "").split(":") if folder)
         given = [self.tree, *([] if spec.profile is None else [spec.profile.folder])]
         if account is not None:
             for folder in given:
@@ -127,9 +126,9 @@ class BuildPlaces:
                 *(self.work / name for name in RECORDING_COMPILERS),
                 *([self.lto_wrapper] if spec.inputs.layouts else []),
                 *spec.named_files(),
-                *program_folders((*required, *spec.programs())),
-                *python_folders(),
-                *searched,
+                *program_folders((*required, *spec.programs()), home),
+                *python_folders(home),
+                *searched_folders(home),
             ),
             file_bytes=longest_file(self.work),
         )

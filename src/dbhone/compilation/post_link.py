@@ -24,9 +24,10 @@ from dbhone.compilation.profile import Profile
 from dbhone.compilation.toolchain import Compiler, identity_of
 from dbhone.compilation.transforms.base import Pass
 from dbhone.errors import BuildError, HoneError, ProfileError
-from dbhone.files import digest_of, make_writable
+from dbhone.files import copy_tree, digest_of, make_writable
 from dbhone.home import Notify, Session
-from dbhone.sandbox import Sandbox, longest_file, program_folders
+from dbhone.program_folders import program_folders
+from dbhone.sandbox import Sandbox, longest_file
 from dbhone.source.elf import section_sizes
 from dbhone.tenant import tenancy
 from dbhone.untrusted_files import open_untrusted, read_untrusted
@@ -130,7 +131,7 @@ class _Making:
         self.log.touch()
 
     def run(self) -> Build:
-        shutil.copytree(self.spec.linked.folder, self.result, symlinks=True)
+        copy_tree(self.spec.linked.folder, self.result)
         make_writable(self.result)
         skipped = self.spec.linked.manifest.unmovable
         seconds = 0.0
@@ -172,7 +173,7 @@ class _Making:
                 log=self.log,
                 sandbox=Sandbox(
                     writable=(self.made,),
-                    readable=(*given, *program_folders((spec.bolt.path,))),
+                    readable=(*given, *program_folders((spec.bolt.path,), self.session.home)),
                     file_bytes=longest_file(self.work),
                 ),
                 tenant=self.tenant,

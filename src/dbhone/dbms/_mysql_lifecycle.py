@@ -29,6 +29,7 @@ from dbhone.dbms.base_server import (
 from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import ServerError, UsageError
 from dbhone.units import parse_size
+from dbhone.untrusted_files import is_socket
 from dbhone.versions import VersionRange
 
 DATABASE = "sbtest"
@@ -224,7 +225,7 @@ class MysqlLife(ServerDbms):
 
     def is_ready(self, place: InstanceDir, log: str) -> bool:
         """Return whether its log says so and its socket is there."""
-        return is_ready(log) and self.endpoint(place).socket.is_socket()
+        return is_ready(log) and is_socket(self.endpoint(place).socket)
 
     def endpoint(self, place: InstanceDir) -> Endpoint:
         """Return the socket and the database that was made with the data directory."""

@@ -29,7 +29,8 @@ from dbhone.instance.place import opened_place
 from dbhone.instance.programs import keep_log, prepared_environment
 from dbhone.instance.server import Server
 from dbhone.instance.settings import ResolvedSettings
-from dbhone.sandbox import Sandbox, program_folders
+from dbhone.program_folders import program_folders
+from dbhone.sandbox import Sandbox
 from dbhone.untrusted_files import remove_tree
 from dbhone.workload import suite_tasks
 from dbhone.workload.drive import DriverCommand, DriverResult, drive
@@ -321,7 +322,7 @@ class ServerPool:
         endpoint, folder = server.endpoint, training.folder
         if process.can_enclose():
             check_readable((folder, *training.files))
-        programs = program_folders(training.argv[:1])
+        programs = program_folders(training.argv[:1], self.session.home)
         sandbox = Sandbox(readable=(endpoint.socket.parent, folder, *programs))
         log = self.session.workdir("command") / "log"
         command = process.Command(
@@ -382,7 +383,7 @@ class ServerPool:
         """Return what encloses a server's clients: a server may try to take them over."""
         endpoint, driver = server.endpoint, self.workload.driver
         scripts = driver.readable(self._data)
-        programs = program_folders((self.program,))
+        programs = program_folders((self.program,), self.session.home)
         return Sandbox(readable=(endpoint.socket.parent, *scripts, *programs))
 
     def warm_up(self, server: Server, seed: BlockSeed) -> None:

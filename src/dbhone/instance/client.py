@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from dbhone.dbms.base_protocol import Connection, Endpoint, Protocol, Row
 from dbhone.errors import ServerError
+from dbhone.untrusted_files import connect_untrusted
 
 _TIMEOUT = 5.0
 """Seconds that an answer may take."""
@@ -56,14 +57,18 @@ class Client:
 
 
 def connect(endpoint: Endpoint) -> Client:
-    """Connect to a server over its socket. Raises ServerError if it refuses."""
+    """Connect to a server over its socket.
+
+    Raises ServerError if it refuses, and UntrustedFileError if it has put something else in the
+    place of the socket.
+    """
     # A client library may leave its socket to the garbage collector when the server has gone,
     # so we open our own and close it.
     line = socket.socket(socket.AF_UNIX)
     protocol = endpoint.protocol
     try:
         line.settimeout(_TIMEOUT)
-        line.connect(str(endpoint.socket))
+        connect_untrusted(line, endpoint.socket)
         return Client(protocol, protocol.connect(endpoint, line, _TIMEOUT), line)
     except _errors_of(protocol) as error:
         _hang_up(line)

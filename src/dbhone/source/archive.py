@@ -4,8 +4,8 @@ Reads tar (plain, gz, bz2, xz, zst) and zip. This module writes every member its
 call ``tarfile.extract``, whose safe filters are missing from early Python 3.11. The rules are those
 of PEP 706's ``data`` filter, made stricter: a member is refused if its name or link target is
 absolute or has ``..`` that leads out, if its path goes through a link, or if it is a device or
-pipe. Owners and modes are dropped but for the execute bit; times are kept, because ``make``
-compares them.
+pipe. What is called ``.git`` is left out, at any depth. Owners and modes are dropped but for the
+execute bit; times are kept, because ``make`` compares them.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _RESERVE = 64 * 1024 * 1024
 """Bytes of the disk that an archive must leave free."""
 _CHUNK = 1024 * 1024
+_GIT = ".git"
+"""What lies in it is no source, and it may name programs that git is to run."""
 _UNKNOWN_TIME = -1.0
 _CORRUPT = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
 # What the standard library raises on malformed headers.
@@ -135,7 +137,8 @@ def _make_draft(job: FetchJob) -> Path:
 def _extract(draft: Path, members: Iterable[_Member], name: str) -> None:
     try:
         for member in members:
-            _extract_member(member, draft)
+            if _GIT not in PurePosixPath(member.name).parts:
+                _extract_member(member, draft)
     except OSError as error:
         raise _io_error(error, name) from error
     except (*_CORRUPT, *_MALFORMED) as error:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dbhone.dbms.base import Edit
 from dbhone.errors import SourceError, disk_full
-from dbhone.files import digest_of, make_writable, write_whole
+from dbhone.files import copy_tree, digest_of, make_writable, write_whole
 from dbhone.home import Home, Notify, Session
 from dbhone.source.fetch import FetchJob
 from dbhone.source.fixes import apply_fix, fix_inputs
@@ -149,7 +148,7 @@ def _derive(
     scratch = session.workdir("derived")
     draft = scratch / "draft"
     try:
-        shutil.copytree(tree.path, draft / "tree", symlinks=True)
+        copy_tree(tree.path, draft / "tree")
         make_writable(draft / "tree")
         change(draft / "tree")
         derived = publish_tree(

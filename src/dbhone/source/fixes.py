@@ -133,7 +133,9 @@ def _patch_from_clone(fix: str, commit: str, home: Home) -> bytes:
         )
     clone = absolute_path(clone_path)
     arguments = ("format-patch", "-1", "--stdout", "--no-signature", commit)
-    finished = _git(arguments, clone) if clone.is_dir() else None
+    # The clone itself, not a repository around it.
+    only_here = {"GIT_CEILING_DIRECTORIES": str(clone.parent)}
+    finished = _git(arguments, clone, only_here) if clone.is_dir() else None
     if finished is None or not finished.ok:
         log = None if finished is None else _write_log(finished, home, fix)
         raise SourceError(
@@ -146,7 +148,9 @@ def _patch_from_clone(fix: str, commit: str, home: Home) -> bytes:
 
 def _apply_patch(fix: str, patch: Path, root: Path, home: Home) -> None:
     arguments = ("apply", "--whitespace=nowarn", f"--exclude={_TESTS}", str(patch))
-    finished = _git(arguments, root)
+    # A stranger's tree may look like a repository, whose settings name programs that git runs.
+    no_repository = {"GIT_DIR": str(root.with_name("no-repository"))}
+    finished = _git(arguments, root, no_repository)
     if not finished.ok:
         raise SourceError(
             f"the fix '{fix}' does not apply to this tree",
@@ -155,14 +159,17 @@ def _apply_patch(fix: str, patch: Path, root: Path, home: Home) -> None:
         )
 
 
-def _git(arguments: tuple[str, ...], folder: Path) -> process.Finished:
-    """Run git in a folder. A repository around the folder is not used."""
+def _git(arguments: tuple[str, ...], folder: Path, environment: dict[str, str]) -> process.Finished:
+    """Run git in a folder. The ``environment`` says where it looks for a repository."""
     git = shutil.which("git")
     if git is None:
         raise ToolError("fixes need git, which is missing", hint="install it: apt-get install git")
-    env = {"LC_ALL": "C", "GIT_CEILING_DIRECTORIES": str(folder.parent)}
     command = process.Command(
-        argv=(git, *arguments), cwd=folder, env=env, isolated=True, timeout=_TIMEOUT
+        argv=(git, *arguments),
+        cwd=folder,
+        env={"LC_ALL": "C", **environment},
+        isolated=True,
+        timeout=_TIMEOUT,
     )
     return process.run(command)
 

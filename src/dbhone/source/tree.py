@@ -34,8 +34,8 @@ class SourceTree:
 
     ``reference`` is what the user wrote; ``resolved`` a reference that means this tree for ever
     (unless its kind is ``dir``), such as ``git:URL@COMMIT``; ``digest`` that of the content;
-    ``path`` the tree's root, which is read-only. Files keep their times of modification:
-    copy them with their times.
+    ``path`` the tree's root, which is read-only: a build compiles elsewhere. Files have the times
+    of modification that they came with, which ``make`` compares; a copy must keep them.
     """
 
     reference: str

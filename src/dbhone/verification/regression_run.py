@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from dbhone.account import Tenant, own
 from dbhone.compilation.builder import available_cores
 from dbhone.compilation.manifest import Build
 from dbhone.errors import DriverError, ServerError
-from dbhone.files import digest_of, make_writable
+from dbhone.files import copy_tree, digest_of, make_writable
 from dbhone.sandbox import Sandbox, longest_file
 from dbhone.source.fetch import throttled
 from dbhone.tenant import tenancy
@@ -187,7 +186,7 @@ class RegressionRun:
         self, harness: TestHarness, job: TestJob, command: TestCommand, tenant: Tenant
     ) -> process.Finished:
         for name, original in command.copies.items():
-            shutil.copytree(original, job.folder / name, symlinks=True)
+            copy_tree(original, job.folder / name)
             make_writable(job.folder / name)
         for name, target in command.links.items():
             link = job.folder / name

@@ -15,10 +15,11 @@ from pathlib import Path
 from dbhone import process
 from dbhone.account import Tenant, own
 from dbhone.errors import ToolError
-from dbhone.files import digest_of, digest_of_tree
-from dbhone.home import Session
+from dbhone.files import copy_tree, digest_of, digest_of_tree
+from dbhone.home import Home, Session
+from dbhone.program_folders import program_folders
 from dbhone.requirements import Requirement, missing
-from dbhone.sandbox import Sandbox, program_folders
+from dbhone.sandbox import Sandbox
 from dbhone.tenant import tenancy
 from dbhone.untrusted_files import open_untrusted, remove_tree
 from dbhone.workload.drivers.base import ServerDriver
@@ -57,11 +58,11 @@ def _built(
         notify(f"building {name} with go")
         work = session.workdir(name)
         log = session.home.logs / f"{name}-{key}.log"
-        shutil.copytree(module, work / "module")
+        copy_tree(module, work / "module")
         _run_go(_fetch(go, work, log))
         with tenancy(session) as tenant:
             own(work, tenant.account)
-            _run_go(_build(go, work, log, tenant))
+            _run_go(_build(go, work, log, tenant, session.home))
         with open_untrusted(work / _PROGRAM) as made, (folder / name).open("wb") as kept:
             shutil.copyfileobj(made, kept)
         (folder / name).chmod(0o755)
@@ -83,7 +84,7 @@ def _fetch(go: Path, work: Path, log: Path) -> process.Command:
     )
 
 
-def _build(go: Path, work: Path, log: Path, tenant: Tenant) -> process.Command:
+def _build(go: Path, work: Path, log: Path, tenant: Tenant, home: Home) -> process.Command:
     """Return the command that builds the program where there is no network."""
     return process.Command(
         argv=(str(go), "build", "-trimpath", "-buildvcs=false", "-o", str(work / _PROGRAM), "."),
@@ -92,7 +93,7 @@ def _build(go: Path, work: Path, log: Path, tenant: Tenant) -> process.Command:
         isolated=True,
         log=log,
         timeout=_TIMEOUT,
-        sandbox=Sandbox(writable=(work,), readable=program_folders((go,))),
+        sandbox=Sandbox(writable=(work,), readable=program_folders((go,), home)),
         tenant=tenant,
     )
 

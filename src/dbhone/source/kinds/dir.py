@@ -10,8 +10,8 @@ import shutil
 import stat
 from pathlib import Path
 
-from dbhone.errors import HoneError, SourceError, UsageError, disk_full
-from dbhone.files import absolute_path
+from dbhone.errors import SourceError, UsageError, disk_full
+from dbhone.files import absolute_path, copy_tree
 from dbhone.home import Notify
 from dbhone.source.fetch import FetchJob, SourceReference
 from dbhone.source.kinds.base import SourceKind
@@ -30,7 +30,7 @@ def _fetch(job: FetchJob) -> str:
             hint="choose another home with --home or DBHONE_HOME",
         )
     job.notify(f"copying {root}")
-    copy_tree(root, job.into, job.notify)
+    copy_source(root, job.into, job.notify)
     return f"dir:{root}"
 
 
@@ -50,45 +50,26 @@ def _look(reference: SourceReference) -> Path:
     return root
 
 
-def copy_tree(root: Path, into: Path, notify: Notify) -> None:
+def copy_source(root: Path, into: Path, notify: Notify) -> None:
     """Copy the content of the folder ``root`` into the empty folder ``into``.
 
     ``notify`` gets a line for each file that is left out. Raises SourceError, naming the file,
     if one cannot be read, and MachineError when the disk is full.
     """
 
-    def copy(source: str, target: str) -> None:
-        _copy_file(Path(source), Path(target), notify)
-
-    try:
-        shutil.copytree(
-            root,
-            into,
-            symlinks=True,
-            ignore=shutil.ignore_patterns(".git"),
-            copy_function=copy,
-            dirs_exist_ok=True,
-        )
-    except shutil.Error as error:
-        source, _, why = error.args[0][0]
-        raise SourceError(f"cannot copy {source}: {why}") from error
-    except OSError as error:
-        raise _copy_error(error, root) from error
-
-
-def _copy_file(source: Path, target: Path, notify: Notify) -> None:
-    try:
-        if stat.S_ISREG(source.stat().st_mode):
+    def copy(source: Path, target: Path) -> None:
+        if stat.S_ISREG(source.lstat().st_mode):
             shutil.copy2(source, target)
         else:
             notify(f"left out {source}: not a file, folder or link")
+
+    try:
+        copy_tree(root, into, copy=copy, left_out=(".git",))
     except OSError as error:
-        raise _copy_error(error, source) from error
-
-
-def _copy_error(error: OSError, path: Path) -> HoneError:
-    full = disk_full(error, "copying a source")
-    return full or SourceError(f"cannot copy {path}: {error.strerror}")
+        full = disk_full(error, "copying a source")
+        raise full or SourceError(
+            f"cannot copy {error.filename or root}: {error.strerror}"
+        ) from error
 
 
 PLUGIN = SourceKind(

@@ -12,12 +12,11 @@ a server: see ``ready_made.py``.
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
 from dbhone.errors import HoneError, SourceError, UsageError, nearest_of_many
-from dbhone.files import publish
+from dbhone.files import copy_tree, publish
 from dbhone.process import Finished
 from dbhone.requirements import Requirement
 from dbhone.source.fetch import (
@@ -142,7 +141,7 @@ class _Client:
         self._repository = job.scratch / "repository"
         self._cached = job.cache / f"plugin-{_PLUGIN_VERSION}"
         if self._cached.is_dir() and not job.refresh:
-            shutil.copytree(self._cached, self._repository)
+            copy_tree(self._cached, self._repository)
 
     def copy(self, coordinates: str) -> Path | None:
         """Download an artifact; return its file, None if the repositories do not have it."""
