@@ -379,6 +379,25 @@ def test_the_page_of_a_rejected_candidate_has_no_winner_and_says_why() -> None:
     )
 
 
+def test_a_confirming_run_that_another_command_ended_gets_its_warning(tmp_path: Path) -> None:
+    asked = request(design=DesignOptions(budget=900, target=0.02, seed=1))
+    finished, _ = search(asked, TRUE, broken=NAMES)
+    runs = [
+        replace(one.run, id=number, experiment_name=f"{asked.name}-{one.kind.value}-{number}")
+        for number, one in enumerate(finished, start=1)
+    ]
+    store = PretendedStore(runs, [one.samples for one in finished])
+
+    def execute(experiment: Experiment, run: Run) -> None:
+        raise AssertionError(f"{experiment.name} has ended as run {run.id}")
+
+    with open_session(Home(tmp_path / "home")) as session:
+        run_search(asked, session, store, execute, lambda: INPUTS)  # type: ignore[arg-type]
+    assert [dict(run.rejected) for run in runs] == [
+        {one.confirmed: "it crashed"} if one.kind is StageKind.CONFIRM else {} for one in finished
+    ]
+
+
 def test_a_run_that_nothing_speaks_against_gets_no_warning() -> None:
     finished, _ = search(request(), TRUE)
     runs = [replace(one.run, id=number) for number, one in enumerate(finished, start=1)]

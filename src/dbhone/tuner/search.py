@@ -286,7 +286,8 @@ def run_search(
 
     ``execute`` executes a run to its end. A run whose builds took all of its budget is given the
     time to measure them. ``look`` says before each run but the first what the source and the files
-    are by then. Raises UsageError if they have changed since the search was named.
+    are by then. Raises UsageError if they have changed since the search was named. A confirming run
+    that another command ended gets its warning here.
     """
 
     def complete(experiment: Experiment, run: Run) -> None:
@@ -303,7 +304,8 @@ def run_search(
         complete(parse(run.experiment, name=run.experiment_name, home=session.home), run)
     executed = bool(unfinished)
     while True:
-        stage = next_stage(request, finished_of(runs_named(request.name, store), store))
+        ended = [keep_rejection(request, run, store) for run in runs_named(request.name, store)]
+        stage = next_stage(request, finished_of(ended, store))
         if isinstance(stage, Decision):
             return stage
         if executed:
