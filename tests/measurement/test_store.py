@@ -247,6 +247,13 @@ def test_a_block_takes_from_its_start_to_the_next_ones(store: Store, run_id: int
     assert store.samples(run_id).block_seconds == 40
 
 
+def test_a_pause_after_one_of_few_blocks_does_not_count(store: Store, run_id: int) -> None:
+    for block, seconds in {1: 0, 2: 36_000, 3: 36_040}.items():
+        at = MOMENT + timedelta(seconds=seconds)
+        store.record(run_id, dataclasses.replace(invocation(block, "rel"), started_at=at))
+    assert store.samples(run_id).block_seconds == 40
+
+
 def test_blocks_in_which_subjects_had_the_same_layouts_are_told(store: Store) -> None:
     text = f"{NEW_RUN.experiment}\n[design]\nlayouts = 6\n"
     run_id = begin(store, experiment=text)

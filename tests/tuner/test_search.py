@@ -19,7 +19,7 @@ from dbhone.tuner.ended_runs import EndedRun, has_ended
 from dbhone.tuner.inputs import Inputs
 from dbhone.tuner.request import Request
 from dbhone.tuner.results import all_tried, page_of, results, waterfall
-from dbhone.tuner.search import Decision, keep_rejection, next_stage, run_search
+from dbhone.tuner.search import Decision, keep_rejection, next_stage, only_loses, run_search
 from dbhone.tuner.space import Candidate
 from dbhone.tuner.stages import Stage, StageKind, rung
 from dbhone.verification.outcome import Grade
@@ -170,6 +170,19 @@ def test_a_winner_that_loses_on_a_step_gives_way_unless_that_is_allowed(
     assert decision.winner is not None
     assert decision.winner.name == winner
     assert bool(decision.rejected) is (tolerated < 0.5)
+
+
+def test_a_larger_loss_would_let_win_only_what_lost_on_a_step() -> None:
+    loses = TRUE | {"lto+pgo": (1.3, 0.8)}
+    for effects, broken, only in (
+        (loses, (), True),
+        (TRUE, ("lto+pgo",), False),
+        (loses, ("lto+pgo",), False),
+        (TRUE, (), False),
+    ):
+        first = ended(next_stage(request(), []), TRUE)
+        confirmed = ended(next_stage(request(), [first]), effects, broken)
+        assert only_loses([first, confirmed], "lto+pgo", 0.03) is only
 
 
 def test_what_loses_on_a_step_while_choosing_is_not_measured_afresh() -> None:
@@ -360,6 +373,20 @@ def test_a_winner_whose_choosing_runs_were_deleted_has_a_page_without_the_search
     page = page_of(winner, store)  # type: ignore[arg-type]
     assert page.winner is not None
     assert page.search is None
+
+
+def test_a_candidate_whose_rung_was_deleted_wins_nothing_and_the_search_goes_on() -> None:
+    asked = request(dbms=load_dbms("postgresql"), source="apt:postgresql", levers=("jemalloc",))
+    lever = "lto+pgo+jemalloc"
+    faster = TRUE | {lever: (1.5, 1.6)}
+    first = ended(next_stage(asked, []), faster)
+    second = ended(next_stage(asked, [first]), faster)
+    confirmed = ended(next_stage(asked, [first, second]), faster)
+    assert confirmed.confirmed == lever
+    stage = next_stage(asked, [first, confirmed])
+    assert isinstance(stage, Stage)
+    assert [each.name for each in stage.candidates] == ["lto+pgo"]
+    assert stage.name != confirmed.run.experiment_name
 
 
 def test_the_page_of_a_rejected_candidate_has_no_winner_and_says_why() -> None:

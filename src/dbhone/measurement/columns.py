@@ -150,7 +150,8 @@ def _invocations(run_id: int) -> Select:
 def _block_seconds(connection: sa.Connection, run_id: int) -> float | None:
     """Return the median time from the start of a block to that of the next.
 
-    The only block of a run takes what its invocations take.
+    Of two middle ones it is the shorter: where a run was cut off, the time until it went on counts
+    as well. The only block of a run takes what its invocations take.
     """
     table = INVOCATIONS.c
     statement = (
@@ -164,7 +165,7 @@ def _block_seconds(connection: sa.Connection, run_id: int) -> float | None:
         return float(blocks[0][1])
     starts = [start for start, _ in blocks]
     return (
-        statistics.median(
+        statistics.median_low(
             (later - earlier).total_seconds() for earlier, later in itertools.pairwise(starts)
         )
         if starts

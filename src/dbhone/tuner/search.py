@@ -58,6 +58,8 @@ _AMPLE = 1.2
 """How many times as long as it probably needs a confirming run gets beyond the search's budget."""
 _NEAR_CEILING = 0.97
 """The share of the largest gain that any build could have from which on choosing is over."""
+_ANY_LOSS = 1.0
+"""The tolerated loss with which no candidate is rejected for being slow."""
 _PREPARING_AGAIN = 60.0
 """The seconds that a run needs until it measures if all is built and verified."""
 
@@ -92,7 +94,8 @@ def next_stage(request: Request, finished: Sequence[EndedRun]) -> Stage | Decisi
             return stage
     rejected: dict[str, str] = {}
     by_name = tried(choosing)
-    for confirmed in confirming:
+    # The rung that measured another one was deleted.
+    for confirmed in (ended for ended in confirming if ended.confirmed in by_name):
         candidate = by_name[confirmed.confirmed]
         reason = objection(confirmed, candidate.name, request.tolerated)
         if reason is None:
@@ -171,6 +174,16 @@ def objection(ended: EndedRun, candidate: str, tolerated: float) -> str | None:
         f"on {worst.step} it is {worst.ratio:.2f} times as fast as the base"
         f" ({worst.low:.2f} to {worst.high:.2f})"
     )
+
+
+def only_loses(finished: Sequence[EndedRun], candidate: str, tolerated: float) -> bool:
+    """Return whether nothing but a loss on a step speaks against a candidate."""
+
+    def speaks_against(ended: EndedRun, tolerated: float) -> bool:
+        return objection(ended, candidate, tolerated) is not None
+
+    strictly = any(speaks_against(ended, tolerated) for ended in finished)
+    return strictly and not any(speaks_against(ended, _ANY_LOSS) for ended in finished)
 
 
 def _earlier_objection(

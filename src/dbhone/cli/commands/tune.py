@@ -40,7 +40,7 @@ from dbhone.tuner.ended_runs import finished_of, has_ended, runs_named
 from dbhone.tuner.inputs import Inputs, inputs_of
 from dbhone.tuner.request import Request, SearchOptions, check_room, make_request
 from dbhone.tuner.results import results
-from dbhone.tuner.search import Decision, keep_rejection, run_search
+from dbhone.tuner.search import Decision, keep_rejection, only_loses, run_search
 from dbhone.tuner.space import Space, goals_for_more
 from dbhone.tuner.stages import Stage, check_budget, confirmation, rung
 from dbhone.units import duration
@@ -175,6 +175,12 @@ def command(context: Context, /, source: str, **options: Any) -> int:
         _tell(context, found)
         if decision.confirmed is None:
             _tell_rejections(context, decision)
+            best = next(iter(decision.rejected), "")
+            if only_loses(finished, best, request.tolerated):
+                context.out.print(
+                    "If such a step does not matter to you, a larger '--allow-loss' allows more;"
+                    " builds are kept."
+                )
             return 1
         page, _ = save_reports(context, decision.confirmed.run, store, session.home, found)
         return _tell_gain(context, page, sum(ended.run.seconds for ended in finished))
@@ -236,7 +242,7 @@ def _tell(context: Context, found: Search) -> None:
 
 
 def _tell_rejections(context: Context, decision: Decision) -> None:
-    """Print that there is no winner, and what would let a faster build win."""
+    """Print that there is no winner, and why the best candidate is none."""
     if not decision.rejected:
         context.out.print("\nNo build was found that is faster than the base.", style="bold")
         return
@@ -245,9 +251,6 @@ def _tell_rejections(context: Context, decision: Decision) -> None:
         f"\nNo build was found that is faster and may be used. The best, {name}, was rejected:"
         f" {reason}.",
         style="bold",
-    )
-    context.out.print(
-        "If such a step does not matter to you, '--allow-loss 10%' allows more; builds are kept."
     )
 
 
