@@ -5,14 +5,21 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 
 import pytest
 
-from dbhone.errors import BuildError, DriverError, HoneError, NoSpaceError, SettingsError
+from dbhone.errors import (
+    BuildError,
+    DriverError,
+    HoneError,
+    NoSpaceError,
+    SettingsError,
+    UsageError,
+)
 from dbhone.experiment import execute
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
@@ -26,7 +33,7 @@ from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.run_lifecycle import begin
 from dbhone.experiment.target import BuildResult, ResultDigest, Schedule, ServerState
 from dbhone.home import Session
-from dbhone.measurement.record import Run, RunState
+from dbhone.measurement.record import Invocation, Run, RunState
 from dbhone.measurement.store import Store
 from dbhone.source.tree import SourceTree
 from dbhone.verification.outcome import (
@@ -93,8 +100,7 @@ class PretendedMeasuring:
     subjects: tuple[str, ...] = ()
 
     def __init__(self, target: object, subjects: tuple[str, ...], *_: object) -> None:
-        type(self).subjects = subjects
-        self.broken: dict[str, str] = {}
+        PretendedMeasuring.subjects = subjects
 
     def run(self) -> str:
         return "target"
@@ -341,6 +347,30 @@ def test_a_subject_that_broke_takes_no_part_when_the_run_goes_on(
     assert not any("pgo" in label for _, label in bench.begun())
 
 
+def test_a_subject_that_breaks_while_it_is_measured_is_kept_as_broken_before_measuring_ends(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: dict[str, str | None] = {}
+
+    class Breaking(PretendedMeasuring):
+        def __init__(
+            self, target: object, subjects: tuple[str, ...], *given: Callable[[str, str], None]
+        ) -> None:
+            super().__init__(target, subjects)
+            self.on_break = given[-1]
+
+        def run(self) -> str:
+            self.on_break("pgo", "its tables are damaged")
+            assert bench.run is not None
+            run = bench.store.run(bench.run.id)
+            kept.update({each.name: each.broken for each in run.subjects})
+            return "target"
+
+    monkeypatch.setattr(execute, "Measuring", Breaking)
+    bench.execute(parse(AMPLE, name="x.toml"))
+    assert kept == {"rel": None, "control": None, "o1": None, "pgo": "its tables are damaged"}
+
+
 def test_a_run_whose_only_candidate_broke_fails_again_when_it_goes_on(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -354,6 +384,87 @@ def test_a_run_whose_only_candidate_broke_fails_again_when_it_goes_on(
         assert error.value.message == NOTHING_LEFT
         assert bench.run is not None
         run = bench.store.run(bench.run.id)
+
+
+AGED = AMPLE.replace("[subjects]", 'old = "apt:sqlite3=1"\n[subjects]').replace(
+    "pgo = {", 'aged = { like = "rel", variant = "pgo", profile_source = "old" }\npgo = {', 1
+)
+"""With a candidate that takes the profile of another source."""
+
+
+def test_the_source_of_a_profile_is_not_taken_for_that_of_the_subject_when_the_run_goes_on(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment = parse(AGED, name="x.toml")
+    bench.execute(experiment)
+    assert bench.run is not None
+    run = bench.store.run(bench.run.id)
+    before = make_tree(bench.session.workdir("before") / "source")
+    use_tree, taken = PretendedService.use_tree, list[str]()
+
+    def use(service: PretendedService, reference: str, tree: SourceTree) -> None:
+        if tree is before:
+            taken.append(reference)
+        use_tree(service, reference, tree)
+
+    monkeypatch.setattr(execute, "kept_tree", lambda digest, _: before if digest else None)
+    monkeypatch.setattr(PretendedService, "use_tree", use)
+    bench.execute(experiment, run)
+    assert taken == ["apt:sqlite3"]
+
+
+def record_failure(bench: Bench, run: Run, subject: str) -> None:
+    """Keep an invocation of a subject on the set main."""
+    invocation = Invocation(
+        block=0,
+        set="main",
+        subject=subject,
+        position=0,
+        started_at=datetime.now(UTC),
+        seconds=1.0,
+        command=("true",),
+        raw_output=b"",
+        failure="it crashed",
+        conditions={},
+        measurements=(),
+    )
+    bench.store.record(run.id, invocation)
+
+
+def test_a_run_does_not_go_on_with_another_build_than_it_has_measured(bench: Bench) -> None:
+    experiment = parse(AMPLE, name="x.toml")
+    run = bench.execute(experiment)
+    record_failure(bench, run, "pgo")
+    for _ in range(2):
+        with pytest.raises(UsageError, match="the build of pgo is no longer the one that") as error:
+            bench.execute(experiment, bench.store.run(run.id))
+        assert error.value.hint == "begin a new run"
+
+
+def test_a_run_goes_on_with_the_builds_that_it_has_measured(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = pretended_build(bench.session.workdir("kept"))
+    monkeypatch.setattr("tests.experiment.test_execute.pretended_build", lambda _: kept)
+    experiment = parse(AMPLE, name="x.toml")
+    run = bench.execute(experiment)
+    record_failure(bench, run, "pgo")
+    assert bench.execute(experiment, bench.store.run(run.id)).state is RunState.DONE
+
+
+def test_a_footnote_on_what_no_longer_counts_is_withdrawn_when_the_run_goes_on(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = pretended_build(bench.session.workdir("kept"))
+    monkeypatch.setattr("tests.experiment.test_execute.pretended_build", lambda _: kept)
+    experiment = parse(AMPLE, name="x.toml")
+    run = bench.execute(experiment)
+    record_failure(bench, run, "pgo")
+    failed = bench.execute(experiment, bench.store.run(run.id))
+    assert "failed-invocations" in {each.code for each in failed.warnings}
+    bench.store.supersede(run.id, block=0, set="main")
+    mended = bench.execute(experiment, bench.store.run(run.id))
+    assert "failed-invocations" not in {each.code for each in mended.warnings}
 
 
 def test_an_error_is_kept_with_the_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

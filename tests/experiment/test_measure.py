@@ -6,7 +6,7 @@ import itertools
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from dbhone.compilation.manifest import Build
-from dbhone.errors import BudgetSpentError, DriverError, MachineError
+from dbhone.errors import BudgetSpentError, DriverError, HoneError, MachineError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.embedded_target import EmbeddedTarget
 from dbhone.experiment.events import BlockEnded, Event, InvocationStarted, Listener
@@ -143,6 +143,7 @@ class Bench:
         self.store = store
         self.session = session
         self.events: list[Event] = []
+        self.broken: dict[str, str] = {}
         store.set_steps(run.id, steps())
 
     def measure(
@@ -172,7 +173,7 @@ class Bench:
             servers=servers,
         )
         made = target(experiment, recorder, builds, self.session)
-        return Measuring(made, tuple(builds), SCHEDULE, service, recorder)
+        return Measuring(made, tuple(builds), SCHEDULE, service, recorder, self.broken.__setitem__)
 
     def done(self) -> list[tuple[int, str, str]]:
         return sorted((each.block, each.set, each.subject) for each in self.store.done(self.run.id))
@@ -311,6 +312,35 @@ def test_a_resumed_run_keeps_its_order(bench: Bench, builds: dict[str, Build]) -
     assert {block for block, _, _ in whole[len(told) :]} == {3}
 
 
+def test_the_rest_of_a_block_does_not_tell_how_long_a_whole_one_takes(
+    bench: Bench, builds: dict[str, Build], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut_off(bench.measure(builds), 5)
+    again = bench.measure(builds)
+    block_seconds = sum(SCHEDULE.seconds.values()) * len(builds)
+    now = again.recorder.clock()
+
+    def left() -> float:
+        ended = any(isinstance(event, BlockEnded) for event in bench.events)
+        return block_seconds * (0.9 if ended else 2)
+
+    monkeypatch.setattr(again.recorder, "clock", lambda: now)
+    monkeypatch.setattr(again.recorder, "left", left)
+    assert again.run() == "budget"
+    assert bench.done() == bench.everything(2)
+
+
+def test_a_block_that_is_complete_is_not_begun_again(
+    bench: Bench, builds: dict[str, Build]
+) -> None:
+    bench.measure(builds).run()
+    bench.store.supersede(bench.run.id, 1, "cte")
+    bench.events.clear()
+    assert bench.measure(builds).run() == "blocks"
+    assert [event.block for event in bench.events if isinstance(event, BlockEnded)] == [1]
+    assert bench.done() == bench.everything(3)
+
+
 def test_a_subject_whose_data_is_damaged_takes_no_further_part(
     bench: Bench, two_candidates: dict[str, Build], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -319,7 +349,31 @@ def test_a_subject_whose_data_is_damaged_takes_no_further_part(
     monkeypatch.setattr(measuring.target, "check", lambda: damage)
     assert measuring.run() == "blocks"
     assert measuring.broken == {"pgo": "the server's tables are damaged: 3.3.2.1"}
+    assert bench.broken == measuring.broken
     assert {block for block, _, subject in bench.done() if subject == "pgo"} == {0}
+
+
+def test_other_hones_wait_while_data_is_checked(
+    bench: Bench, builds: dict[str, Build], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measuring = bench.measure(builds)
+    exclusive, checked = [False], list[bool]()
+
+    def exclusively(work: Callable[[], object]) -> object:
+        exclusive.append(True)
+        try:
+            return work()
+        finally:
+            exclusive.pop()
+
+    def check() -> dict[str, HoneError]:
+        checked.append(exclusive[-1])
+        return {}
+
+    monkeypatch.setattr(measuring.service, "exclusively", exclusively)
+    monkeypatch.setattr(measuring.target, "check", check)
+    measuring.run()
+    assert checked == [True] * 3
 
 
 def test_a_subject_that_fails_twice_running_takes_no_further_part(

@@ -155,6 +155,8 @@ def test_a_warning_that_is_so_no_longer_is_withdrawn(store: Store, run_id: int) 
     store.withdraw_warning(run_id, "left-out", "never")
     found = store.run(run_id).warnings
     assert {(each.code, each.subject) for each in found} == {("left-out", "lto"), ("steal", "pgo")}
+    store.withdraw_warning(run_id, "left-out")
+    assert {each.code for each in store.run(run_id).warnings} == {"steal"}
 
 
 def test_what_is_given_of_a_run_changes_and_the_rest_stays(store: Store, run_id: int) -> None:

@@ -13,7 +13,7 @@ from dbhone.errors import HoneError, MachineError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import check_folders, missing_for
 from dbhone.experiment.model import Experiment, Servers, SubjectDeclaration
-from dbhone.experiment.plan import Plan, PlanStep, Verify
+from dbhone.experiment.plan import Plan, PlanStep, Verify, checks_of
 from dbhone.experiment.planning import make_plan, shortage
 from dbhone.experiment.room import check_room
 from dbhone.home import Home
@@ -103,15 +103,16 @@ def _table(plan: Plan) -> Table:
     table = listing("#", "stage", "what", "expected", right=("#", "expected"))
     number = 1
     for alike in _rows(plan):
-        if len(alike) == 1:
-            table.add_row(str(number), alike[0].stage.value, alike[0].label, _expected(alike[0]))
-        else:
+        first = alike[0]
+        if isinstance(first, Verify) and len(alike) > 1:
             table.add_row(
                 f"{number}–{number + len(alike) - 1}",
-                alike[0].stage.value,
-                f"{len(alike)} subjects: same results as the base, consistent data",
+                first.stage.value,
+                f"{len(alike)} subjects: {checks_of(first.grade)}",
                 _expected_together(alike),
             )
+        else:
+            table.add_row(str(number), first.stage.value, first.label, _expected(first))
         number += len(alike)
     return table
 

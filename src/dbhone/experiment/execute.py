@@ -67,16 +67,14 @@ from dbhone.experiment.target import (
 from dbhone.experiment.targets import target_class
 from dbhone.experiment.verifying import answers_compared, test_harness
 from dbhone.experiment.warnings import (
+    MEASURED,
     changed_settings,
     conditions_notes,
     failed_test_note,
-    failure_notes,
-    host_noise_notes,
-    slice_notes,
-    stall_notes,
+    measured_notes,
 )
 from dbhone.home import Session
-from dbhone.measurement.record import IDENTICAL, Role, Run, RunState, Warning
+from dbhone.measurement.record import IDENTICAL, Role, Run, RunState, Subject, Warning
 from dbhone.measurement.store import Store
 from dbhone.source.tree import kept_tree
 from dbhone.verification.outcome import Grade
@@ -211,9 +209,9 @@ class Execution:
             case _:
                 raise TypeError(f"nothing performs {type(step).__name__}")
 
-    def _break(self, name: str, build: BuildResult, reason: str) -> None:
+    def _break(self, name: str, reason: str) -> None:
         self._participants.remove(name, reason)
-        self._describe(name, build, broken=reason)
+        self._describe(name, self._builds[name], broken=reason)
         self._recorder.note(f"{name} is broken and takes no part: {reason}")
 
     def _check_machine(self, step: CheckMachine) -> None:
@@ -244,10 +242,16 @@ class Execution:
         return ToolError(probe.reason or "", hint="'hone doctor' says what to do")
 
     def _recorded_digest(self, step: Fetch) -> str | None:
-        """Return the digest of the tree that the run began with, None if it is not known."""
+        """Return the digest of the tree that the run began with, None if it is not known.
+
+        It is not known of a source whose profile others take: the digest of a build tells.
+        """
         for subject in self._run.subjects:
+            if subject.name not in step.subjects:
+                continue
+            inputs = self._subjects[subject.name].inputs
             # A subject with fixes was built of another tree than its source.
-            if subject.name in step.subjects and not self._subjects[subject.name].inputs.fixes:
+            if inputs.source == step.reference and not inputs.fixes:
                 return subject.source_digest
         return None
 
@@ -270,6 +274,7 @@ class Execution:
         note = ""
         for name in names:
             result = self._service.build(step.makes)
+            self._check_build(name, result.build)
             self._recorder.withdraw(LEFT_OUT, name)
             self._describe(name, result)
             self._recorder.warn(*profile_warnings(name, result.build))
@@ -277,6 +282,22 @@ class Execution:
         if names:
             self._check_requested_settings(self._subjects[names[0]], result.build)
         return note
+
+    def _check_build(self, name: str, build: Build) -> None:
+        """Refuse to measure another build of a subject than the one that was measured before.
+
+        The compiler, a source, a profile or hone itself may have changed since. It is asked before
+        the store forgets which build that was.
+        """
+        recorded = self._recorded(name)
+        if recorded is None or name not in self._measured or not recorded.build_digest:
+            return
+        if recorded.build_digest != build.digest:
+            raise UsageError(
+                f"the build of {name} is no longer the one that run {self._run.id} has measured"
+                f" ({build.digest[:12]}, not {recorded.build_digest[:12]})",
+                hint="begin a new run",
+            )
 
     def _check_requested_settings(self, built: SubjectDeclaration, build: Build) -> None:
         """Refuse settings that servers of this source lack, before more of them are built."""
@@ -352,7 +373,7 @@ class Execution:
             return
         if name == self._experiment.base.name:
             raise DriverError(f"the base {name} is not sound: {reason}", hint=hint)
-        self._break(name, self._builds[name], reason)
+        self._break(name, reason)
 
     def _failed_tests(self, name: str, grade: Grade, answers: ResultDigest) -> str | None:
         """Return which tests a subject's build fails that the base's passes, None if none.
@@ -378,30 +399,27 @@ class Execution:
             raise nothing_to_compare(self._experiment, reasons)
         schedule = self._schedule or self._target.schedule()
         self._recorder.warn(*conditions_notes(self._experiment))
-        measuring = Measuring(self._target, subjects, schedule, self._service, self._recorder)
+        measuring = Measuring(
+            self._target, subjects, schedule, self._service, self._recorder, self._break
+        )
         try:
             return measuring.run()
         finally:
-            for name, reason in measuring.broken.items():
-                self._break(name, self._builds[name], reason)
             self._warn_of_measuring()
 
     def _warn_of_measuring(self) -> None:
         """Keep the footnotes on how the run was measured."""
         done, sliced = self._store.done(self._run.id), self._store.sliced(self._run.id)
-        self._recorder.warn(
-            *failure_notes(done),
-            *host_noise_notes(done),
-            *slice_notes(sliced),
-            *stall_notes(sliced),
-        )
+        for code in MEASURED:
+            self._recorder.withdraw(code)
+        self._recorder.warn(*measured_notes(done, sliced))
         if self._service.waited > 1:
             text = f"{self._service.waited:.0f} s were spent waiting for another hone"
             self._recorder.warn(Warning(code="waited", text=text))
 
     def _describe(self, name: str, build: BuildResult, broken: str | None = None) -> None:
         """Keep what a subject is, with its settings as soon as they are known."""
-        recorded = next((subject for subject in self._run.subjects if subject.name == name), None)
+        recorded = self._recorded(name)
         state = ServerState()
         if self._made_target is not None:
             state = self._made_target.state(name)
@@ -410,6 +428,10 @@ class Execution:
         position = list(self._subjects).index(name)
         described = describe(self._subjects[name], build, state, broken=broken)
         self._recorder.describe(position, described)
+
+    def _recorded(self, name: str) -> Subject | None:
+        """Return what was kept of a subject before this session, None if nothing was."""
+        return next((subject for subject in self._run.subjects if subject.name == name), None)
 
 
 def _settings_source(subject: SubjectDeclaration) -> tuple[object, ...]:

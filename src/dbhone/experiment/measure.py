@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from dbhone.analysis.comparison import analyse
@@ -54,7 +54,8 @@ def check_conditions(experiment: Experiment, session: Session) -> None:
 class Measuring:
     """Measures these subjects of a target, to the end that the experiment's design sets.
 
-    ``broken`` holds the subjects that failed meanwhile, each with its reason.
+    ``broken`` holds the subjects that failed meanwhile, each with its reason. ``on_break`` is told
+    of each at once, so that it is kept whatever ends hone.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Measuring:
         schedule: Schedule,
         service: BuildService,
         recorder: RunRecorder,
+        on_break: Callable[[str, str], None],
     ) -> None:
         self.experiment = target.experiment
         self.target = target
@@ -71,6 +73,7 @@ class Measuring:
         self.schedule = schedule
         self.service = service
         self.recorder = recorder
+        self.on_break = on_break
         self.store = recorder.store
         self.run_id = recorder.run_id
         self.broken: dict[str, str] = {}
@@ -97,13 +100,15 @@ class Measuring:
         be measured or nothing is left to compare with it.
         """
         with self._inhibitor:
-            block = self._first_open_block()
+            block = self._next_open_block(0)
             analysis = self._analysis() if block else None
             while (reason := self._reason_to_stop(block, analysis)) is None:
+                whole = all(done.block != block for done in self.store.done(self.run_id))
                 began = self.recorder.clock()
                 self._measure_block(block)
-                analysis = self._end_block(block, self.recorder.clock() - began)
-                block += 1
+                seconds = self.recorder.clock() - began
+                analysis = self._end_block(block, seconds, whole=whole)
+                block = self._next_open_block(block + 1)
             return reason
 
     # When to stop
@@ -154,9 +159,14 @@ class Measuring:
             name for name in self._sound() if name != self._base and name not in self._controls
         )
 
-    def _end_block(self, block: int, seconds: float) -> Analysis:
-        """Report a block that took this many seconds; return what is known by now."""
-        self._allocate_time(seconds * _CAUTION)
+    def _end_block(self, block: int, seconds: float, *, whole: bool) -> Analysis:
+        """Report a block that took this many seconds; return what is known by now.
+
+        Of one that is not ``whole`` an earlier session measured a part. The rest of it does not
+        tell how long a block takes, unless it took longer than expected of a whole one.
+        """
+        expected = seconds * _CAUTION
+        self._allocate_time(expected if whole else max(expected, self._block_seconds))
         analysis = self._analysis()
         self.recorder.listen(
             BlockEnded(
@@ -174,7 +184,7 @@ class Measuring:
     def _allocate_time(self, block_seconds: float) -> None:
         """Choose how long each set is measured in the next blocks.
 
-        ``block_seconds`` is what the last block took.
+        ``block_seconds`` is about what a block takes as the last one was measured.
         """
         self._block_seconds = block_seconds
         if not self.experiment.allot:
@@ -206,10 +216,9 @@ class Measuring:
             measured.setdefault((done.block, done.set), set()).add(done.subject)
         return measured
 
-    def _first_open_block(self) -> int:
-        """Return the first block that is not complete."""
+    def _next_open_block(self, block: int) -> int:
+        """Return the first block that is not complete, from this one on."""
         measured = self._measured()
-        block = 0
         while self._is_complete(block, measured, self.subjects):
             block += 1
         return block
@@ -269,7 +278,7 @@ class Measuring:
                 trial = self._trial(block, set_name, subjects)
                 invocations_before = before + number * len(group)
                 self.service.exclusively(partial(self._measure_trial, trial, invocations_before))
-            for name, error in self.target.check().items():
+            for name, error in self.service.exclusively(self.target.check).items():
                 self._break(name, error.message, error.hint)
 
     def _trial(self, block: int, set_name: str, subjects: tuple[str, ...]) -> Trial:
@@ -318,6 +327,7 @@ class Measuring:
         if subject == self._base:
             raise DriverError(f"the base cannot be measured: {reason}", hint=hint)
         self.broken[subject] = reason
+        self.on_break(subject, reason)
         if not set(self._sound()).intersection(self.experiment.compared):
             raise nothing_to_compare(self.experiment, self.broken, hint=hint)
 

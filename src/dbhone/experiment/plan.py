@@ -112,6 +112,12 @@ class CheckSubjects(PlanStep):
     stage = Stage.CHECK
 
 
+def checks_of(grade: Grade | None) -> str:
+    """Return in words what a subject is verified for."""
+    tests = "" if grade is None else f", verified at the grade {grade.value}"
+    return f"same results as the base, consistent data{tests}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verify(PlanStep):
     """Test that a subject answers what the base answers, and that its data is consistent.

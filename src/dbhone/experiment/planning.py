@@ -31,6 +31,7 @@ from dbhone.experiment.plan import (
     TakeReadyMade,
     Train,
     Verify,
+    checks_of,
 )
 from dbhone.experiment.targets import target_class
 from dbhone.measurement.record import Role
@@ -338,7 +339,6 @@ def _verification(
     grade, dbms = experiment.verification, experiment.base.inputs.dbms
     seconds = target_class(experiment.suite).verification_seconds
     tests_of: set[str] = set()
-    tests = "" if grade is None else f", verified at the grade {grade.value}"
     all_verified = set(names) <= progress.measured
     for name in sorted(names, key=lambda name: name != base):
         verified = all_verified or (name in progress.measured and name != base)
@@ -349,7 +349,7 @@ def _verification(
             tests_of.add(build)
             testing = expected_seconds(dbms, grade, len(tests_of)) - before
         yield Verify(
-            label=f"{name}: same results as the base, consistent data{tests}",
+            label=f"{name}: {checks_of(grade)}",
             subjects=(name,),
             needs=("subjects", build),
             makes=f"verification of {name}",

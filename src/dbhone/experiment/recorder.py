@@ -77,8 +77,8 @@ class RunRecorder:
         for warning in warnings:
             self.store.add_warning(self.run_id, warning)
 
-    def withdraw(self, code: str, subject: str) -> None:
-        """Forget a warning of a subject that an earlier session gave, if it did."""
+    def withdraw(self, code: str, subject: str | None = None) -> None:
+        """Forget a warning that an earlier session gave, of one subject if it is named."""
         self.store.withdraw_warning(self.run_id, code, subject)
 
     def keep_steps(self, steps: Sequence[Step]) -> None:

@@ -69,6 +69,16 @@ _LIMITS = (
 )
 
 
+MEASURED = (
+    FAILED_INVOCATIONS,
+    *(limit.code for limit in _LIMITS),
+    "stalls",
+    SHORT_SLICES,
+    "unsettled",
+)
+"""The codes of the warnings that ``measured_notes`` yields."""
+
+
 def conditions_notes(experiment: Experiment) -> Iterator[Warning]:
     """Yield a footnote for each condition that a reader must know."""
     if experiment.scale.regime is Regime.COLD:
@@ -218,6 +228,14 @@ def _unequal_proposals(setups: Mapping[str, ServerSetup]) -> Iterator[Warning]:
             text="not all versions have what hone sets by itself, so these ran with fewer settings"
             f" than the others: {'; '.join(parts)}",
         )
+
+
+def measured_notes(done: Sequence[Done], sliced: Sequence[Sliced]) -> Iterator[Warning]:
+    """Yield the footnotes on all that counts of a run: they replace those given before."""
+    yield from failure_notes(done)
+    yield from host_noise_notes(done)
+    yield from slice_notes(sliced)
+    yield from stall_notes(sliced)
 
 
 def host_noise_notes(done: Sequence[Done]) -> Iterator[Warning]:

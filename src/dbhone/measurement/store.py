@@ -132,11 +132,14 @@ class Store:
             message = {"message": values.pop("message")}
             put(connection, WARNINGS, values, message)
 
-    def withdraw_warning(self, run_id: int, code: str, subject: str) -> None:
-        """Forget what a warning said of a subject, if it was given: it is so no longer."""
-        condition = sa.and_(
-            WARNINGS.c.run_id == run_id, WARNINGS.c.code == code, WARNINGS.c.subject == subject
-        )
+    def withdraw_warning(self, run_id: int, code: str, subject: str | None = None) -> None:
+        """Forget what a warning said, if it was given: it is so no longer.
+
+        Only that of a ``subject`` is forgotten if one is named.
+        """
+        condition = sa.and_(WARNINGS.c.run_id == run_id, WARNINGS.c.code == code)
+        if subject is not None:
+            condition &= WARNINGS.c.subject == subject
         with self._changing(run_id, f"withdrawing the warning {code}") as connection:
             connection.execute(sa.delete(WARNINGS).where(condition))
 
