@@ -67,9 +67,6 @@ class Postgresql:
         run(self.program("pg_dump"), "-Fc", "-f", path, *self.reach, self.live.endpoint.database)
 
     def work(self) -> None:
-        for mode in ("simple", "extended", "prepared"):
-            options = ("-n", "-c", "3", "-t", "100", "-M", mode)
-            run(self.program("pgbench"), *options, *self.reach, self.live.endpoint.database)
         script = self.live.folder / "literals.sql"
         script.write_text("".join(f"{_LIKE.format(word)};\n" for word in LITERALS))
         prepared = ("-n", "-c", "1", "-t", "100", "-M", "prepared", "-D", "aid=1")
@@ -81,6 +78,9 @@ class Postgresql:
             *self.reach,
             self.live.endpoint.database,
         )
+        for mode in ("simple", "extended", "prepared"):
+            options = ("-n", "-c", "3", "-t", "100", "-M", mode)
+            run(self.program("pgbench"), *options, *self.reach, self.live.endpoint.database)
 
     def log(self, switched: bool) -> Path:
         self.live.ask(f"ALTER SYSTEM SET log_min_duration_statement = {0 if switched else -1}")
