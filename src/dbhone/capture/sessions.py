@@ -44,7 +44,7 @@ class _Template:
     """A template while statements of it are counted. Without a number it is left out."""
 
     __slots__ = (
-        *("errors", "executions", "kind", "literals", "microseconds", "number"),
+        *("errors", "executions", "kind", "microseconds", "number"),
         *("parameters", "pieces", "rule"),
     )
 
@@ -54,14 +54,12 @@ class _Template:
         *,
         kind: StatementKind,
         number: int | None,
-        literals: int,
         parameters: bool,
         rule: ReplayRule,
     ) -> None:
         self.pieces = pieces
         self.kind = kind
         self.number = number
-        self.literals = literals
         self.parameters = parameters
         self.rule = rule
         self.executions = self.microseconds = self.errors = 0
@@ -366,7 +364,6 @@ class Sessions:
             pieces,
             kind=kind,
             number=number,
-            literals=len(pieces) - 1,
             parameters=has_parameters(pieces, self.rules),
             rule=rule,
         )

@@ -23,7 +23,7 @@ from dbhone.workload.workload_file import Header, Template, Transaction, read_tr
 
 _MAGIC = b"DBHONE-1"
 _HEAD = struct.Struct("<8sIIQ")
-_STATEMENT = struct.Struct("<IIIII")
+_STATEMENT = struct.Struct("<IIII")
 _NULL = 0xFFFFFFFF
 _FAILED, _BOUND, _NAMED, _STABLE, _FRAME = 1, 2, 4, 8, 16
 _STRETCH = 20
@@ -190,9 +190,7 @@ class _Writer:
             flags = self._flags[one.template] | (_FAILED if one.failed else 0)
             if len(parameters) > _MOST_PARAMETERS:
                 raise UsageError("a statement of the workload has too many parameters")
-            yield _STATEMENT.pack(
-                one.template, self._parts[one.template], flags, len(text), len(parameters)
-            )
+            yield _STATEMENT.pack(self._parts[one.template], flags, len(text), len(parameters))
             yield _padded(text)
             for value in parameters:
                 if value is None:

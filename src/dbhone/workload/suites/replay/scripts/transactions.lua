@@ -8,7 +8,7 @@ ffi.cdef[[
       char magic[8]; uint32_t parts, stretches; uint64_t index;
    };
    struct dbhone_statement {
-      uint32_t template_number, part, flags, length, parameters;
+      uint32_t part, flags, length, parameters;
    };
    int open(const char *path, int flags, ...);
    void *mmap(void *address, size_t length, int protection, int flags, int file, long offset);
