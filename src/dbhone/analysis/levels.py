@@ -11,7 +11,7 @@ too, with an interval, for comparisons with published results.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -53,7 +53,7 @@ def _levels(samples: SampleArray, metric: Metric, rows: Array, confidence: float
     with np.errstate(invalid="ignore"):
         logs = np.log(np.where(rows > 0, rows, np.nan))
     complete = np.count_nonzero(~np.isnan(logs), axis=-1) == counts
-    fitted = estimate(replace(Logs.without_rounds(logs), clusters=samples.clusters), confidence)
+    fitted = estimate(Logs.without_rounds(logs, samples.clusters), confidence)
     levels = []
     for subject, step in np.argwhere(counts > 0).tolist():
         count = int(counts[subject, step])

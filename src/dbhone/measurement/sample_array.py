@@ -31,9 +31,9 @@ class Logs:
     clusters: Indices | None = None
 
     @classmethod
-    def without_rounds(cls, values: Array) -> Logs:
+    def without_rounds(cls, values: Array, clusters: Indices | None = None) -> Logs:
         """Return logarithms of which no rounds are known."""
-        return cls(values=values, within=np.full(values.shape, np.nan))
+        return cls(values=values, within=np.full(values.shape, np.nan), clusters=clusters)
 
     @classmethod
     def stacked(cls, rows: Sequence[Logs]) -> Logs:
@@ -194,8 +194,9 @@ class SampleArray:
         values = self.of(metric)
         with np.errstate(invalid="ignore", divide="ignore"):
             logs = np.log(np.where((values > 0) & (values < np.inf), values, np.nan))
-        within = self.within if metric is THROUGHPUT else np.full(logs.shape, np.nan)
-        return Logs(values=logs, within=within, clusters=self.clusters)
+        if metric is not THROUGHPUT:
+            return Logs.without_rounds(logs, self.clusters)
+        return Logs(values=logs, within=self.within, clusters=self.clusters)
 
     def without_logs(self, metric: Metric) -> int:
         """Return how many values of a metric were measured that have no logarithm."""
