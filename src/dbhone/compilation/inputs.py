@@ -71,6 +71,14 @@ class BuildInputs(BuildKeys):
         return self.model_copy(update=changed)
 
     @property
+    def in_few_layouts(self) -> BuildInputs:
+        """The inputs of a build of which only the usual layout is wanted.
+
+        How many others there are changes nothing in that one, only whether there are any.
+        """
+        return self.model_copy(update={"layouts": min(1, self.layouts)})
+
+    @property
     def label(self) -> str:
         """The inputs beside DBMS and source, for people: ``rel+lto -DX=1 with gcc``."""
         linker = (f"linker={self.linker}",) if self.linker else ()

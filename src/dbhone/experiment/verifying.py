@@ -96,12 +96,8 @@ def built_again(build: Build, service: BuildService) -> Build:
     Raises SourceError if the tree is no longer kept, ProfileError if a profile is not.
     """
     manifest = build.manifest
-    # How many other layouts there are changes nothing in the usual one, only whether there are any.
-    changes = {
-        "copy_number": manifest.inputs.copy_number + 1,
-        "layouts": min(1, manifest.inputs.layouts),
-    }
-    inputs = _inputs_like(build, changes, service)
+    changes = {"copy_number": manifest.inputs.copy_number + 1}
+    inputs = _inputs_like(build, changes, service).in_few_layouts
     made = service.compile(inputs, manifest.compiling_pass, _kept(manifest.profile, service))
     if manifest.post_link is not None:
         after = _kept(manifest.post_link.profile, service)

@@ -127,7 +127,9 @@ class TestHarness:
                 hint="build it again",
             )
         return BuildSpec(
-            inputs=manifest.inputs.model_copy(update={"dbms": programs.name, "fixes": ()}),
+            inputs=manifest.inputs.in_few_layouts.model_copy(
+                update={"dbms": programs.name, "fixes": ()}
+            ),
             dbms=programs,
             tree=tree,
             pass_=manifest.compiling_pass,
