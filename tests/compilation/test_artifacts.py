@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from dbhone.compilation.artifacts import copy_tree, is_made
+from dbhone.compilation.artifacts import copy_readable, is_made
 from dbhone.dbms.base import Artifact
 
 
@@ -16,7 +16,7 @@ def test_links_stay_links_inside_and_become_files_from_outside(tmp_path: Path) -
     (made / "lib" / "libz.so").symlink_to("libz.so.1")
     (tmp_path / "other.so").write_text("outside")
     (made / "lib" / "other.so").symlink_to(tmp_path / "other.so")
-    copy_tree(made, tmp_path / "kept", tmp_path)
+    copy_readable(made, tmp_path / "kept", tmp_path)
     kept = tmp_path / "kept" / "lib"
     assert (kept / "libz.so").readlink() == Path("libz.so.1")
     assert not (kept / "other.so").is_symlink()
@@ -38,7 +38,7 @@ def test_links_outside_lead_to_what_everybody_may_read(tmp_path: Path) -> None:
     }.items():
         (made / name).symlink_to(place)
     os.mkfifo(made / "fifo")
-    copy_tree(made, tmp_path / "kept")
+    copy_readable(made, tmp_path / "kept")
     kept = tmp_path / "kept"
     assert {path.name for path in kept.iterdir()} == {"hosts"}
     assert (kept / "hosts").read_bytes() == Path("/etc/hosts").read_bytes()
@@ -66,5 +66,5 @@ def test_links_that_lead_nowhere_are_left_out(tmp_path: Path) -> None:
     (made / "a").symlink_to("b")
     (made / "b").symlink_to("a")
     (made / "dangling").symlink_to("nowhere")
-    copy_tree(made, tmp_path / "kept")
+    copy_readable(made, tmp_path / "kept")
     assert list((tmp_path / "kept").iterdir()) == []

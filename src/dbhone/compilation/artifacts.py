@@ -32,14 +32,14 @@ def keep(artifact: Artifact, objects: Path, tree: Path, result: Path) -> KeptFil
     source, target = real_path(objects / artifact.made), result / artifact.kept
     target.parent.mkdir(parents=True, exist_ok=True)
     if artifact.tree:
-        copy_tree(source, target, tree)
+        copy_readable(source, target, tree)
     else:
         shutil.copyfile(source, target)
         target.chmod(_PROGRAM)
     return KeptFile.of(target, result)
 
 
-def copy_tree(source: Path, target: Path, *origins: Path) -> None:
+def copy_readable(source: Path, target: Path, *origins: Path) -> None:
     """Copy a folder so that everybody can read it.
 
     A link stays a link if it leads to a file or folder inside ``source``. A link to a file outside

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dbhone.account import check_reachable
 from dbhone.compilation import builder
-from dbhone.compilation.artifacts import copy_tree
+from dbhone.compilation.artifacts import copy_readable
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build, KeptFile, Manifest
 from dbhone.compilation.transforms.base import Pass
@@ -67,13 +67,13 @@ def _install(
 ) -> Installation:
     """Copy the server's prefix, and the folders of its own libraries that lie outside of it."""
     kept = result / _KEPT
-    copy_tree(server.prefix, kept, tree.path)
+    copy_readable(server.prefix, kept, tree.path)
     libraries = []
     for number, folder in enumerate(folders):
         if folder.is_relative_to(server.prefix):
             libraries.append(kept / folder.relative_to(server.prefix))
         else:
-            copy_tree(folder, kept / f"libraries-{number}", tree.path)
+            copy_readable(folder, kept / f"libraries-{number}", tree.path)
             libraries.append(kept / f"libraries-{number}")
     open_to_all(result)
     return Installation(
