@@ -441,25 +441,28 @@ def test_a_run_does_not_go_on_with_another_build_than_it_has_measured(bench: Ben
         assert error.value.hint == "begin a new run"
 
 
-def test_a_run_goes_on_with_the_builds_that_it_has_measured(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def failed_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> tuple[Experiment, Run]:
+    """Return an experiment whose builds stay the same, and a run in which pgo has failed once."""
     kept = pretended_build(bench.session.workdir("kept"))
     monkeypatch.setattr("tests.experiment.test_execute.pretended_build", lambda _: kept)
     experiment = parse(AMPLE, name="x.toml")
     run = bench.execute(experiment)
     record_failure(bench, run, "pgo")
+    return experiment, run
+
+
+def test_a_run_goes_on_with_the_builds_that_it_has_measured(
+    bench: Bench, failed_once: tuple[Experiment, Run]
+) -> None:
+    experiment, run = failed_once
     assert bench.execute(experiment, bench.store.run(run.id)).state is RunState.DONE
 
 
 def test_a_footnote_on_what_no_longer_counts_is_withdrawn_when_the_run_goes_on(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, failed_once: tuple[Experiment, Run]
 ) -> None:
-    kept = pretended_build(bench.session.workdir("kept"))
-    monkeypatch.setattr("tests.experiment.test_execute.pretended_build", lambda _: kept)
-    experiment = parse(AMPLE, name="x.toml")
-    run = bench.execute(experiment)
-    record_failure(bench, run, "pgo")
+    experiment, run = failed_once
     failed = bench.execute(experiment, bench.store.run(run.id))
     assert "failed-invocations" in {each.code for each in failed.warnings}
     bench.store.supersede(run.id, block=0, set="main")
