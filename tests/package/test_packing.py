@@ -31,7 +31,7 @@ OTHERS = "What was measured is another build of this source and variant"
 def packed(build: Build, home: Home, measurement: EnclosedMeasurement | None = None) -> Package:
     """Return the package of a build that passed a grade."""
     home.verifications.mkdir(parents=True)
-    OutcomeStore(home, build.digest).keep_outcome(OUTCOME)
+    OutcomeStore(home, build).keep_outcome(OUTCOME)
     return make_package(build, home, measurement, None)
 
 
@@ -163,7 +163,7 @@ def test_only_a_build_that_fails_a_test_is_said_to_give_wrong_answers(
         finished_at=datetime(2026, 11, 24, tzinfo=UTC),
     )
     home.verifications.mkdir(parents=True)
-    OutcomeStore(home, build.digest).keep_outcome(outcome)
+    OutcomeStore(home, build).keep_outcome(outcome)
     with pytest.raises(UsageError, match=reason) as caught:
         passed_outcome(build, home)
     assert next_step in str(caught.value.hint)

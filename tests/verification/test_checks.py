@@ -320,6 +320,24 @@ def test_the_modules_of_postgresqls_tests_are_those_that_the_version_has(
     assert kept == {"regress.so", *modules}
 
 
+@pytest.mark.parametrize(
+    ("tests", "name", "has"),
+    [
+        ("parallel_schedule", "numeric", True),
+        ("parallel_schedule", "eval-plan-qual", False),
+        ("isolation_schedule", "eval-plan-qual", True),
+        ("isolation_schedule", "numeric", False),
+        ("parallel_schedule", "*", False),
+    ],
+)
+def test_a_list_of_postgresqls_has_the_tests_of_its_own_folder_only(
+    tmp_path: Path, tests: str, name: str, *, has: bool
+) -> None:
+    put(tmp_path / "src/test/regress/sql/numeric.sql")
+    put(tmp_path / "src/test/isolation/specs/eval-plan-qual.spec")
+    assert PG_REGRESS.has_test(tests, name, tmp_path) is has
+
+
 def test_mysqls_short_list_is_of_the_tests_that_the_version_has(tmp_path: Path) -> None:
     for name in ("select_none", "type_float", "grant", "window_functions"):
         put(tmp_path / f"t/{name}.test")

@@ -182,6 +182,21 @@ def test_a_server_that_crashes_in_either_attempt_has_failed() -> None:
         assert [failure.test for failure in failures] == [SERVER]
 
 
+@pytest.mark.parametrize(("tests", "passes"), [(("a", SERVER), True), ((SERVER,), False)])
+def test_a_server_that_lives_on_proves_nothing_alone(
+    tests: tuple[str, ...], *, passes: bool
+) -> None:
+    found = results({"skipped": Status.SKIPPED} | dict.fromkeys(tests, Status.PASSED))
+    outcome = Outcome(
+        grade=Grade.SMOKE,
+        build="build",
+        base="base",
+        lists=(compare(found, found),),
+        finished_at=datetime(2026, 11, 24, tzinfo=UTC),
+    )
+    assert outcome.passed == passes
+
+
 @given(STATUSES, STATUSES)
 def test_only_what_the_base_passes_can_fail(
     base: dict[str, Status], candidate: dict[str, Status]

@@ -22,6 +22,8 @@ from dbhone.untrusted_files import open_untrusted
 FILE = "manifest.json"
 LOG = "build.log"
 COMMANDS = "commands.jsonl"
+USUAL_BASE = "rel"
+"""The variant with which others are compared unless somebody names another."""
 LAYOUTS = "layouts"
 """The folder of a build's other layouts, each under its number."""
 _LONGEST_RECORD = 1 << 27
@@ -240,6 +242,12 @@ class Manifest(_Record):
     def variant(self) -> str:
         """The variant's full name."""
         return self.inputs.variant.name
+
+    @property
+    def is_usual_base(self) -> bool:
+        """Whether it is what others of its source are compared with: ready-made, or plain."""
+        inputs = self.inputs
+        return inputs.variant.ready_made or (self.variant == USUAL_BASE and not inputs.fixes)
 
     @property
     def note(self) -> str:

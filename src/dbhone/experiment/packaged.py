@@ -37,8 +37,9 @@ def packaged_build(
         )
     changes = {"packaging": packaging, "copy_number": 0, "layouts": 0}
     build = build_like(winner, changes, service, training)
-    if OutcomeStore(service.session.home, build.digest).outcome(grade) is None:
-        base = usual_base(build, service)
+    base = usual_base(build, service)
+    outcomes = OutcomeStore(service.session.home, build).outcomes()
+    if (grade, base.digest) not in {(each.grade, each.base) for each in outcomes}:
         usual = AskedWorkload.usual(build.manifest.dbms)
         verification = Verification(candidate=build, base=base, grade=grade)
         verify_build(verification, service, (usual,))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from dbhone.compilation.inputs import BuildInputs
-from dbhone.compilation.manifest import Build, TrainedProfile
+from dbhone.compilation.manifest import USUAL_BASE, Build, TrainedProfile
 from dbhone.compilation.profile import Profile, find_kept
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import load_dbms
@@ -28,7 +28,6 @@ from dbhone.workload import suite as suites
 from dbhone.workload.task import Scale
 
 _BASE, _CANDIDATE = "base", "candidate"
-_BASE_VARIANT = "rel"
 _WORKLOAD = "workload"
 _DESIGN = Design(seed=1, target=0.02, budget_seconds=480.0, min_blocks=1, max_blocks=1)
 """Nothing is measured."""
@@ -64,13 +63,14 @@ class _NoRun:
 
 
 def usual_base(build: Build, service: BuildService) -> Build:
-    """Return the build of a build's source tree that is compiled as distributions do it.
+    """Return the build of a build's source that is compiled as distributions do it, without fixes.
 
-    A ready-made server is its own base. Raises SourceError if the tree is no longer kept.
+    A build that is such a one is its own base. Raises SourceError if the tree is no longer kept.
     """
-    if build.manifest.inputs.variant.ready_made:
+    if build.manifest.is_usual_base:
         return build
-    return build_like(build, {"variant": parse_variant(_BASE_VARIANT), "copy_number": 0}, service)
+    changes = {"variant": parse_variant(USUAL_BASE), "copy_number": 0, "fixes": ()}
+    return build_like(build, changes, service)
 
 
 def build_like(

@@ -157,25 +157,30 @@ def make_package(
 def passed_outcome(build: Build, home: Home) -> Outcome:
     """Return what was found at the best grade that a build passed.
 
-    Raises UsageError if it passed none, or failed one.
+    Raises UsageError if it passed none, or failed one against any base.
     """
-    outcomes = OutcomeStore(home, build.digest)
-    failed, outcome = outcomes.failed(), outcomes.best()
+    outcomes = OutcomeStore(home, build)
+    best, failed = outcomes.best(), outcomes.failed()
+    if best is not None and failed is None:
+        return best
+    name = f"the build {build.digest[:12]}"
     if failed is not None:
-        again = f"'hone verify {build.digest[:12]} --grade {failed.grade.value} --again'"
         raise UsageError(
-            f"the build {build.digest[:12]} does not pass the grade {failed.grade.value}:"
-            f" {failed.reason()}",
-            hint="a build that gives wrong answers must not be used"
-            if failed.failures
-            else f"{again} repeats it, with --against BUILD for another base",
+            f"{name} does not pass the grade {failed.grade.value} against the base"
+            f" {failed.base[:12]}: {failed.reason()}",
+            hint="a build that gives wrong answers must not be used",
         )
-    if outcome is None:
+    unproved = next((each for each in outcomes.outcomes() if each.reason() is not None), None)
+    if unproved is not None:
         raise UsageError(
-            f"the build {build.digest[:12]} has passed no grade: nothing proves that it is sound",
-            hint=f"'hone verify {build.digest[:12]}' tests it",
+            f"{name} does not pass the grade {unproved.grade.value}: {unproved.reason()}",
+            hint=f"'hone verify {build.digest[:12]} --grade {unproved.grade.value} --again' repeats"
+            " it, with --against BUILD for another base",
         )
-    return outcome
+    raise UsageError(
+        f"{name} has passed no grade: nothing proves that it is sound",
+        hint=f"'hone verify {build.digest[:12]}' tests it",
+    )
 
 
 def _name(build: Build) -> str:

@@ -59,7 +59,7 @@ class QueryRun:
     def of_base(self, base: Build) -> Queries:
         """Return the queries that a base makes, and its answers."""
         self.harness.check_needs(self.check)
-        outcomes = OutcomeStore(self.harness.session.home, base.digest)
+        outcomes = OutcomeStore(self.harness.session.home, base)
         parts = [
             _FORMAT,
             self.check.schema,
@@ -78,7 +78,7 @@ class QueryRun:
 
     def of_candidate(self, candidate: Build, queries: Queries) -> ListResult:
         """Return a candidate's answers to a base's queries."""
-        outcomes = OutcomeStore(self.harness.session.home, candidate.digest)
+        outcomes = OutcomeStore(self.harness.session.home, candidate)
         answers = [[test.name, test.status, test.answer] for test in queries.base.tests]
         name = f"{self.check.name}-answered-{digest_of([_FORMAT, queries.texts, answers])[:12]}"
         known = None if self.again else outcomes.find(name)

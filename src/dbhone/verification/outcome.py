@@ -138,6 +138,8 @@ class ListComparison(_Record):
 
     Of the tests that the base passes, ``undecided`` names those whose result is undecided for the
     candidate, and ``proving`` counts the others. ``base_failures`` names those that the base fails.
+    That the server lived on, and the runner came to its end, can fail but counts as no test: alone
+    it proves nothing.
     """
 
     check: str
@@ -154,6 +156,11 @@ class ListComparison(_Record):
     def name(self) -> str:
         """The check and its list, for people."""
         return f"{self.check} {self.list}"
+
+    @property
+    def passed(self) -> int:
+        """How many of the proving tests the candidate passes."""
+        return self.proving - sum(_is_asked(failure.test) for failure in self.failures)
 
 
 class Outcome(_Record):
@@ -195,6 +202,11 @@ class Outcome(_Record):
         )
 
 
+def _is_asked(test: str) -> bool:
+    """Return whether a test asks the build something, rather than telling how the list went."""
+    return test not in (SERVER, RUNNER)
+
+
 def compare(base: ListResult, candidate: ListResult) -> ListComparison:
     """Return how a candidate's results of a list compare with the base's.
 
@@ -215,8 +227,8 @@ def compare(base: ListResult, candidate: ListResult) -> ListComparison:
         check=base.check,
         list=base.list,
         evidence=base.evidence,
-        tests=len(tests),
-        proving=len(passed) - len(undecided),
+        tests=sum(_is_asked(test.name) for test in tests),
+        proving=sum(_is_asked(test.name) for test in passed if test.name not in doubtful),
         base_failures=tuple(test.name for test in base.tests if test.status is Status.FAILED),
         undecided=undecided,
         failures=tuple(

@@ -60,7 +60,7 @@ class RegressionRun:
         harness.check_needs(self.regression)
         tests = harness.tests_of(self.regression, self.build)
         name = self._name(tests)
-        outcomes = OutcomeStore(harness.session.home, self.build.digest)
+        outcomes = OutcomeStore(harness.session.home, self.build)
         known = None if again else outcomes.find(name)
         if known is not None and known.tests and known.cut_off is None:
             return known
@@ -80,7 +80,7 @@ class RegressionRun:
         ending = result.cut_off or "there was no result"
         what = f"{self.regression.title}, {self.list.name}, with the base: {ending}"
         name = self._name(harness.tests_of(self.regression, self.build))
-        log = OutcomeStore(harness.session.home, self.build.digest).log(name)
+        log = OutcomeStore(harness.session.home, self.build).log(name)
         raise DriverError(what, log=log, hint="the same command again runs the list once more")
 
     def base_attempted_twice(self, harness: TestHarness, first: ListResult) -> ListResult:
@@ -97,7 +97,7 @@ class RegressionRun:
         self, harness: TestHarness, merged_with: Callable[[ListResult], ListResult]
     ) -> ListResult:
         tests = harness.tests_of(self.regression, self.build)
-        name, outcomes = self._name(tests), OutcomeStore(harness.session.home, self.build.digest)
+        name, outcomes = self._name(tests), OutcomeStore(harness.session.home, self.build)
         second, printed = harness.exclusively(lambda: self._run(harness, tests))
         merged = merged_with(second)
         outcomes.keep(name, merged, outcomes.log(name).read_bytes() + printed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import load_dbms
@@ -46,21 +47,40 @@ class Verification:
         this machine lacks what they need.
         """
         self._check_base()
-        dbms = self.candidate.manifest.dbms
-        check_needs(dbms, self.grade, harness)
+        check_needs(self.candidate.manifest.dbms, self.grade, harness)
         outcome = Outcome(
             grade=self.grade,
             build=self.candidate.digest,
             base=self.base.digest,
             lists=(
                 *answers,
-                *(self._compare(*each, harness) for each in lists_of(dbms, self.grade)),
+                *(self._compare(*each, harness) for each in self._lists(harness)),
             ),
             finished_at=datetime.now(UTC),
         )
         if not self.names:
-            OutcomeStore(harness.session.home, self.candidate.digest).keep_outcome(outcome)
+            OutcomeStore(harness.session.home, self.candidate).keep_outcome(outcome)
         return outcome
+
+    def _lists(self, harness: TestHarness) -> tuple[tuple[Check, TestList], ...]:
+        """Return the lists of the grade; of named tests those that have one of them."""
+        lists = lists_of(self.candidate.manifest.dbms, self.grade)
+        if not self.names:
+            return lists
+        tree = harness.tree_of(self.candidate)
+        source = None if tree is None else tree.path
+        named = tuple(
+            (check, tests)
+            for check, tests in lists
+            if isinstance(check, RegressionTests) and self._named(check, tests, source)
+        )
+        if not named:
+            raise UsageError(f"the grade {self.grade.value} has no test {self.names[0]}")
+        return named
+
+    def _named(self, check: RegressionTests, tests: TestList, tree: Path | None) -> tuple[str, ...]:
+        """Return which of the names are tests of a list."""
+        return tuple(name for name in self.names if check.has_test(tests.name, name, tree))
 
     def _check_base(self) -> None:
         dbms = self.candidate.manifest.dbms
@@ -81,8 +101,10 @@ class Verification:
     def _compare_regression(
         self, regression: RegressionTests, tests: TestList, harness: TestHarness
     ) -> ListComparison:
+        tree = harness.tree_of(self.candidate)
+        names = self._named(regression, tests, None if tree is None else tree.path)
         base, candidate = (
-            RegressionRun(regression=regression, list=tests, build=build, names=self.names)
+            RegressionRun(regression=regression, list=tests, build=build, names=names)
             for build in (self.base, self.candidate)
         )
         expected = base.base_result(harness, again=self.again)

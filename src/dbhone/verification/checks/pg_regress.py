@@ -6,6 +6,7 @@ and the library of C functions that they load) is built once for each source tre
 
 from __future__ import annotations
 
+import glob
 import re
 from pathlib import Path
 from types import MappingProxyType
@@ -121,6 +122,11 @@ class PgRegress(RegressionTests):
         """Return pg_regress and what it needs."""
         del dbms
         return PostgresqlTestPrograms()
+
+    def has_test(self, tests: str, name: str, tree: Path | None) -> bool:
+        """Return whether the list's folder has the test's script."""
+        scripts = _ISOLATION / "specs" if tests == _CONCURRENT else _REGRESS / "sql"
+        return tree is not None and any((tree / scripts).glob(f"{glob.escape(name)}.*"))
 
     def command(self, job: TestJob) -> TestCommand:
         """Return pg_regress with a schedule, or with the names of tests."""
