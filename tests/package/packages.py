@@ -31,6 +31,7 @@ from dbhone.package.proof import (
     REPRODUCTION,
     VERIFICATION,
     SigningKey,
+    identity,
     key_entry,
     statement,
     write_proof,
@@ -38,6 +39,7 @@ from dbhone.package.proof import (
 from dbhone.source.elf import machine_here
 from dbhone.verification.outcome import Evidence, Grade, ListComparison, Outcome
 
+NAME = "server-1.0"
 STEPS = tuple(
     Step(set=name, key="", title=name, group=Group.POINT, in_sample=False, threads=1)
     for name in ("point", "range")
@@ -135,17 +137,19 @@ def package(
     entries = files(array)
     if key is not None:
         entries.append(key_entry(key))
-    statements = [
-        statement(PROVENANCE, build, entries),
-        statement(VERIFICATION, {**outcome.model_dump(mode="json"), "passed": True}, entries),
-        statement(MEASUREMENT, said or measurement(array), entries),
-    ]
+    predicates = {
+        PROVENANCE: build,
+        VERIFICATION: {**outcome.model_dump(mode="json"), "passed": True},
+        MEASUREMENT: said or measurement(array),
+    }
     if differing is not None:
-        statements.append(statement(REPRODUCTION, {"differing": differing}, entries))
+        predicates[REPRODUCTION] = {"differing": differing}
+    build["buildDefinition"]["internalParameters"]["package"] = identity(NAME, 0, predicates)
+    statements = [statement(kind, said, entries) for kind, said in predicates.items()]
     entries.append(write_proof(statements, key))
     if image is not None:
-        return pack(layout(image, tuple(entries), "server-1.0", 0), "", 0)
-    return pack(entries, "server-1.0", 0)
+        return pack(layout(image, tuple(entries), NAME, 0), "", 0)
+    return pack(entries, NAME, 0)
 
 
 def image(base: bytes | None = None, **config: Any) -> Image:

@@ -49,6 +49,12 @@ def test_something_behind_the_end_is_caught() -> None:
         unpack(FILE + b"\0")
 
 
+def test_a_second_frame_that_a_reader_would_pass_over_is_caught() -> None:
+    first, second = (zstandard.compress(tar_of(ENTRIES, name, 0)) for name in ("one", "two"))
+    with pytest.raises(PackageError, match="damaged"):
+        unpack(sealed(first + second))
+
+
 def test_other_programs_can_read_it() -> None:
     with zstandard.ZstdDecompressor().stream_reader(FILE, read_across_frames=True) as reader:
         tar = reader.read()
@@ -75,12 +81,11 @@ def test_a_tar_with_other_owners_is_refused() -> None:
     at = tar.index(b"0000000", 108)
     tar[at : at + 7] = b"0001750"
     with pytest.raises(PackageError):
-        unpack(_packed(bytes(tar)))
+        unpack(sealed(zstandard.compress(bytes(tar))))
 
 
-def _packed(tar: bytes) -> bytes:
-    """Return a file with a right seal around another tar."""
+def sealed(compressed: bytes) -> bytes:
+    """Return a file with a right seal around something else."""
     from dbhone.package import archive
 
-    compressed = zstandard.ZstdCompressor().compress(tar)
     return compressed + archive._seal(compressed)

@@ -144,6 +144,28 @@ def test_a_file_of_which_no_statement_speaks_is_caught() -> None:
         check_package(replaced(UNSIGNED_FILE, "bin/more", b"x"))
 
 
+def test_a_package_under_another_name_or_of_another_time_is_caught() -> None:
+    name, moment, entries = unpack(UNSIGNED_FILE)
+    for file in (pack(entries, "server-2.0", moment), pack(entries, name, 1)):
+        with pytest.raises(PackageError, match="name, time or list of statements"):
+            check_package(file)
+
+
+def test_a_statement_that_was_left_out_is_caught_though_each_is_signed(tmp_path: Path) -> None:
+    private, _ = write_keys(tmp_path)
+    file = package(read_signing_key(private), differing=["bin/server"])
+    lines = next(each for each in unpack(file)[2] if each.name == SIGNED).data.splitlines(True)
+    with pytest.raises(PackageError, match="list of statements"):
+        check_package(replaced(file, SIGNED, b"".join(lines[:-1])))
+    with pytest.raises(PackageError, match="two statements of one type"):
+        check_package(replaced(file, SIGNED, b"".join([*lines, lines[0]])))
+
+
+def test_the_grade_of_another_build_is_caught() -> None:
+    with pytest.raises(PackageError, match="is another build"):
+        check_package(package(outcome=OUTCOME.model_copy(update={"build": "9876"})))
+
+
 def test_a_permission_that_was_changed_is_caught() -> None:
     root, moment, entries = unpack(UNSIGNED_FILE)
     changed = [dataclasses.replace(entry, executable=not entry.executable) for entry in entries]
@@ -248,6 +270,8 @@ def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
         ("apt:sqlite3=3.40.1-2+deb12u2", "apt:sqlite3=3.40.1-2+deb12u2"),
         ("git:https://bob:secret@host/a/b@1f2e", "git:https://host/a/b@1f2e"),
         ("git:/home/bob/mysql@1f2e", "git:PATH"),
+        ("git:../mysql@1f2e", "git:PATH"),
+        ("git:host:a/b@1f2e", "git:host:a/b@1f2e"),
     ],
 )
 def test_a_source_is_named_without_folders_and_secrets(reference: str, public: str) -> None:

@@ -25,6 +25,20 @@ def test_a_programs_paths_are_replaced_without_moving_anything(parts: list[bytes
     assert found.count(b"/dbhone////") >= data.count(ROOT)
 
 
+def test_a_longer_name_that_begins_with_the_homes_is_not_replaced() -> None:
+    for text in (ROOT + b"-old/x.c", ROOT + b"2/x.c"):
+        assert masked(text, HOME) == text
+
+
+def test_a_build_that_was_altered_is_not_packed(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    build = server_build(tmp_path, put_tree(home, "LICENSE"))
+    program = build.path("server")
+    program.write_bytes(program.read_bytes()[:-1] + b"!")
+    with pytest.raises(PackageError, match="is no longer what was built"):
+        content_of(build, home)
+
+
 def test_a_replaced_path_is_still_one_path() -> None:
     found = masked(ROOT + b"/sources/x.c", HOME).decode()
     assert Path(found) == Path("/dbhone/sources/x.c")

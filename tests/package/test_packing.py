@@ -31,7 +31,8 @@ OTHERS = "What was measured is another build of this source and variant"
 def packed(build: Build, home: Home, measurement: EnclosedMeasurement | None = None) -> Package:
     """Return the package of a build that passed a grade."""
     home.verifications.mkdir(parents=True)
-    OutcomeStore(home, build).keep_outcome(OUTCOME)
+    outcome = OUTCOME.model_copy(update={"build": build.digest})
+    OutcomeStore(home, build).keep_outcome(outcome)
     return make_package(build, home, measurement, None)
 
 
@@ -124,7 +125,7 @@ def test_a_package_names_the_c_library_that_its_programs_need(tmp_path: Path) ->
             server_build(folder, tree, packaging=packaging, program=shell.read_bytes()), home
         )
         assert f"glibc {needed} or newer" in read_me(package)
-        assert check_package(pack(package.entries, package.name, 0)).glibc == needed
+        assert check_package(pack(package.entries, package.name, package.moment)).glibc == needed
 
 
 @pytest.mark.parametrize(

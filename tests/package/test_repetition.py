@@ -43,6 +43,8 @@ def test_what_names_only_what_everybody_has_is_enclosed_without_its_title() -> N
         ("training", "suite", "./shop.workload"),
         ("training", "command", ["./test.sh"]),
         ("sources", "postgresql", "dir:/home/me/postgresql"),
+        ("sources", "postgresql", "git:../postgresql@v1"),
+        ("subjects", "rel", {"fixes": ["./mine.patch"]}),
         ("sources", "postgresql", "git:https://me:secret@example.org/a.git@v1"),
         ("config", "set", {"ssl_key_file": "/etc/key"}),
         ("config", "set", {"primary_conninfo": "password=secret"}),

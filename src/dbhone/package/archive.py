@@ -111,14 +111,14 @@ def _seal(compressed: bytes) -> bytes:
 
 
 def _decompressed(compressed: bytes) -> bytes:
+    """Return the content of the one frame that ``pack`` writes; it tells its length."""
     try:
-        with zstandard.ZstdDecompressor().stream_reader(compressed) as reader:
-            tar = reader.read(_MOST_BYTES + 1)
+        length = zstandard.frame_content_size(compressed)
+        if length > _MOST_BYTES:
+            raise PackageError("the package is too large to be one of hone's")
+        return zstandard.ZstdDecompressor().decompress(compressed, allow_extra_data=False)
     except zstandard.ZstdError as error:
         raise PackageError(f"the package is damaged: {error}") from error
-    if len(tar) > _MOST_BYTES:
-        raise PackageError("the package is too large to be one of hone's")
-    return tar
 
 
 def _entries(tar: bytes, depth: int) -> tuple[str, int, tuple[Entry, ...]]:

@@ -28,6 +28,7 @@ from dbhone.package.proof import (
     UNSIGNED,
     VERIFICATION,
     Statements,
+    identity,
     read_proof,
 )
 from dbhone.package.repetition import Gain, gains
@@ -125,10 +126,10 @@ def check_package(file: bytes, trusted: SSlibKey | None = None) -> Checked:
     Raises PackageError if any byte of it was altered, if it is not signed by the ``trusted`` key,
     or if its samples do not show what it says.
     """
-    name, _, listed = unpack(file)
+    name, moment, listed = unpack(file)
     image = None
     if not name:
-        name, _, listed, image = read_layout(listed)
+        name, moment, listed, image = read_layout(listed)
     entries = {entry.name: entry for entry in listed}
     if len(entries) != len(listed):
         raise PackageError("the package holds a file twice")
@@ -137,7 +138,7 @@ def check_package(file: bytes, trusted: SSlibKey | None = None) -> Checked:
     for kind in (PROVENANCE, VERIFICATION):
         if kind not in statements.predicates:
             raise PackageError(f"the package has no statement of the type {kind}")
-    _check_image(image, statements)
+    _check_whole(image, identity(name, moment, statements.predicates), statements)
     measurement = statements.predicates.get(MEASUREMENT)
     found = None if measurement is None else _found_again(measurement, entries)
     try:
@@ -155,6 +156,8 @@ def _described(
     outcome = outcome_of(statements.predicates[VERIFICATION])
     if not outcome.passed:
         raise PackageError(f"the package's build has passed no grade: {outcome.reason()}")
+    if outcome.build != made_as:
+        raise PackageError("what passed the grade is another build than the package's")
     measurement = statements.predicates.get(MEASUREMENT)
     experiment = dict((measurement or {}).get("experiment", {}))
     reproduction = statements.predicates.get(REPRODUCTION)
@@ -209,15 +212,21 @@ def _check_files(entries: Mapping[str, Entry], statements: Statements) -> None:
             raise PackageError(f"{name} is not the file that the package's statements are about")
 
 
-def _check_image(image: Image | None, statements: Statements) -> None:
-    """Raise PackageError unless the image around the package is the one that it speaks of."""
+def _check_whole(image: Image | None, found: Mapping[str, Any], statements: Statements) -> None:
+    """Raise PackageError unless a package as a whole is the one that its statements speak of.
+
+    ``found`` is its identity; a package of before states none. An image may be around it.
+    """
     try:
         definition = statements.predicates[PROVENANCE]["buildDefinition"]
-        stated = definition["internalParameters"].get("image")
+        stated = definition["internalParameters"]
+        of_image, of_package = stated.get("image"), stated.get("package", found)
     except (KeyError, TypeError, AttributeError) as error:
         raise PackageError("the package's statements are incomplete") from error
-    if stated != (None if image is None else image.stated):
+    if of_image != (None if image is None else image.stated):
         raise PackageError("the image is not the one that the package's statements are about")
+    if of_package != found:
+        raise PackageError("the package's name, time or list of statements was altered")
 
 
 def _found_again(measurement: Mapping[str, Any], entries: Mapping[str, Entry]) -> dict[str, Any]:

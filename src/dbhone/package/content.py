@@ -13,12 +13,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.compilation.manifest import Build
+from dbhone.compilation.manifest import Build, KeptFile
 from dbhone.dbms.base import Licence, load_dbms
 from dbhone.errors import PackageError, UsageError
 from dbhone.home import Home
 from dbhone.package.archive import Entry
 from dbhone.source.elf import read_elf, read_glibc, read_links
+from dbhone.source.kinds.git import is_local_repository
 from dbhone.source.tree import kept_tree
 from dbhone.untrusted_files import walk
 from dbhone.versions import numbers
@@ -92,22 +93,30 @@ def without_paths(text: str) -> str:
 
 def public_reference(reference: str) -> str:
     """Return a source reference without folders of this machine and without secrets."""
-    kind = reference.partition(":")[0]
+    kind, _, location = reference.partition(":")
     if kind in _LOCAL:
         return kind
+    if kind == "git" and is_local_repository(location):
+        return "git:PATH"
     return without_paths(_SECRET.sub("//", reference).replace("://", ":%%")).replace(":%%", "://")
 
 
 def _kept_files(build: Build, drivers: frozenset[str]) -> dict[str, Path]:
     """Return the build's files by their names in the package.
 
-    Of a build by a distribution's rules those are the binary packages.
+    Of a build by a distribution's rules those are the binary packages. Raises PackageError for a
+    file that was altered since it was built: what was verified and measured is another.
     """
     found: dict[str, Path] = {}
     for artifact, kept in build.manifest.files.items():
         path = build.folder / kept.path
         if artifact in drivers or (build.manifest.inputs.packaging and artifact != PACKAGES):
             continue
+        if KeptFile.of(path, build.folder) != kept:
+            raise PackageError(
+                f"{kept.path} of the build {build.digest[:12]} is no longer what was built",
+                hint=f"delete the folder {build.folder}, and build it again",
+            )
         files = [path]
         if kept.tree:
             files = [folder / name for folder, _, names in walk(path) for name in names]
@@ -118,9 +127,9 @@ def _kept_files(build: Build, drivers: frozenset[str]) -> dict[str, Path]:
 
 def _check_installed(build: Build, home: Home) -> None:
     """Raise PackageError if what binary packages install names a path of this machine."""
-    root, installed = os.fsencode(home.root), build.path(_INSTALL)
+    own, installed = _whole_path(os.fsencode(home.root)), build.path(_INSTALL)
     for path in _installed(build):
-        if not path.is_symlink() and root in path.read_bytes():
+        if not path.is_symlink() and own.search(path.read_bytes()):
             raise PackageError(
                 f"{path.relative_to(installed)} in the packages names a folder of this machine",
                 hint="packages with it must not leave this machine",
@@ -152,8 +161,13 @@ def _entry(name: str, path: Path, home: Home) -> Entry:
 def masked(data: bytes, home: Home) -> bytes:
     """Return a file's bytes with another path, equally long, for that of the home."""
     root = os.fsencode(home.root)
-    instead = _INSTEAD[: len(root)]
-    return data.replace(root, instead + b"/" * (len(root) - len(instead)))
+    instead = _INSTEAD[: len(root)].ljust(len(root), b"/")
+    return _whole_path(root).sub(lambda _: instead, data)
+
+
+def _whole_path(root: bytes) -> re.Pattern[bytes]:
+    """Return what finds a folder's path, and not that of another whose name begins with it."""
+    return re.compile(re.escape(root) + rb"(?![\w.+-])")
 
 
 def _own_libraries(paths: dict[str, Path]) -> set[str]:

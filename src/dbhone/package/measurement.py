@@ -185,7 +185,7 @@ def of_csv(data: bytes) -> SampleArray:
         if unknown:
             raise PackageError(f"this hone does not know the metric {unknown[0]}")
         return _array(metrics, rows)
-    except (ValueError, IndexError) as error:
+    except (ValueError, IndexError, OverflowError, csv.Error) as error:
         raise PackageError("the package's samples are malformed") from error
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,7 @@ from dbhone.package.proof import (
     REPRODUCTION,
     VERIFICATION,
     SigningKey,
+    identity,
     key_entry,
     statement,
     write_proof,
@@ -123,25 +124,23 @@ def make_package(
     """
     outcome = passed_outcome(build, home)
     content = content_of(build, home)
-    name, moment = _name(build), _moment(build)
+    name, moment = package_name(build), _moment(build)
     draft = Draft(name=name, build=build, content=content, moment=moment)
     image = None if make_image is None else make_image(draft)
     levers = _levers(build, measurement)
     entries = [*content.entries, _read_me(draft, outcome, measurement, levers)]
+    predicates = {VERIFICATION: _verification(outcome)}
     if measurement is not None:
         entries.append(Entry(name=SAMPLES, data=to_csv(measurement.samples)))
+        predicates[MEASUREMENT] = _measurement(measurement)
     if key is not None:
         entries.append(key_entry(key))
-    statements = [
-        statement(PROVENANCE, _provenance(build, content, image), entries),
-        statement(VERIFICATION, _verification(outcome), entries),
-    ]
-    if measurement is not None:
-        statements.append(statement(MEASUREMENT, _measurement(measurement), entries))
     differing = None
     if again is not None:
         differing = _differing(content, content_of(again, home))
-        statements.append(statement(REPRODUCTION, {"differing": list(differing)}, entries))
+        predicates[REPRODUCTION] = {"differing": list(differing)}
+    predicates[PROVENANCE] = _provenance(draft, image, (*predicates, PROVENANCE))
+    statements = [statement(kind, said, entries) for kind, said in predicates.items()]
     entries.append(write_proof(statements, key))
     return Package(
         name=name,
@@ -183,7 +182,8 @@ def passed_outcome(build: Build, home: Home) -> Outcome:
     )
 
 
-def _name(build: Build) -> str:
+def package_name(build: Build) -> str:
+    """Return the name of a build's package, which is that of its folder, too."""
     manifest = build.manifest
     return f"{manifest.dbms}-{manifest.version}-{manifest.variant}-{build.digest[:8]}"
 
@@ -196,8 +196,8 @@ def _moment(build: Build) -> int:
     return int(text) if text else int(build.manifest.built_at.timestamp())
 
 
-def _provenance(build: Build, content: Content, image: Image | None) -> dict[str, Any]:
-    manifest = build.manifest
+def _provenance(draft: Draft, image: Image | None, kinds: Iterable[str]) -> dict[str, Any]:
+    build, content, manifest = draft.build, draft.content, draft.build.manifest
     return {
         "buildDefinition": {
             "buildType": "urn:dbhone:build:v1",
@@ -223,6 +223,7 @@ def _provenance(build: Build, content: Content, image: Image | None) -> dict[str
                 "system_libraries": list(content.libraries),
                 "glibc": content.glibc,
                 "lacks": list(content.lacks),
+                "package": identity(draft.name, draft.moment, kinds),
                 **({} if image is None else {"image": image.stated}),
             },
             "resolvedDependencies": _dependencies(build, image),

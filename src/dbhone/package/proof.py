@@ -78,6 +78,14 @@ def statement(kind: str, predicate: dict[str, Any], files: Iterable[Entry]) -> d
     }
 
 
+def identity(name: str, moment: int, kinds: Iterable[str]) -> dict[str, Any]:
+    """Return what the provenance says of the package as a whole, so that it is signed, too.
+
+    That is the name of its folder, the time of its files, and of which types its statements are.
+    """
+    return {"name": name, "moment": moment, "statements": sorted(kinds)}
+
+
 def write_proof(statements: Sequence[dict[str, Any]], key: SigningKey | None) -> Entry:
     """Return the file with the statements, signed if there is a key."""
     payloads = [_json(each) for each in statements]
@@ -114,8 +122,11 @@ def read_proof(entries: dict[str, Entry], trusted: SSlibKey | None) -> Statement
     subjects = [_subjects(each) for each in statements]
     if not statements or any(each != subjects[0] for each in subjects):
         raise PackageError("the package's statements are not about the same files")
+    predicates = {str(each["predicateType"]): each["predicate"] for each in statements}
+    if len(predicates) != len(statements):
+        raise PackageError("the package has two statements of one type")
     return Statements(
-        predicates={str(each["predicateType"]): each["predicate"] for each in statements},
+        predicates=predicates,
         subjects=subjects[0],
         key=key.keyid if key is not None else None,
     )
@@ -206,6 +217,7 @@ def _parsed(payload: bytes) -> dict[str, Any]:
         values: dict[str, Any] = json.loads(payload)
         if values["_type"] != STATEMENT or not isinstance(values["predicate"], dict):
             raise ValueError("type")
+        str(values["predicateType"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise PackageError("the package's statements are malformed") from error
     return values

@@ -17,6 +17,7 @@ from dbhone.analysis.verdict import half_width
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Run
 from dbhone.package.content import public_reference, without_paths
+from dbhone.source.fixes import is_patch
 from dbhone.workload.suite import is_users_file
 
 _LEFT_OUT = frozenset({"title", "files"})
@@ -60,6 +61,9 @@ def _reasons(declared: Mapping[str, Any]) -> Iterator[str]:
     sources = [str(source) for source in _table(declared, "sources").values()]
     if any(source != public_reference(source) for source in sources):
         yield "its source is a folder, or an account, of its user's"
+    fixes = [fix for one in (declared, *subjects) for fix in _list(one, "fixes")]
+    if any(is_patch(str(fix)) for fix in fixes):
+        yield "it applies a patch of its user's"
     config = _table(declared, "config")
     settings = [_table(config, "set")]
     settings += [_table(one, key) for one in subjects for key in ("settings", "vary")]
@@ -82,6 +86,11 @@ def _are_plain(settings: Mapping[str, Any]) -> bool:
 def _table(declared: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = declared.get(name, {})
     return found if isinstance(found, Mapping) else {}
+
+
+def _list(declared: Mapping[str, Any], name: str) -> list[Any]:
+    found = declared.get(name, [])
+    return found if isinstance(found, list) else [found]
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -30,6 +30,7 @@ from dbhone.package.packing import (
     EnclosedMeasurement,
     Package,
     make_package,
+    package_name,
     passed_outcome,
 )
 from dbhone.package.proof import read_signing_key
@@ -113,11 +114,12 @@ def command(
     signer = None if key is None else read_signing_key(key)
     chosen = choose(context, what)
     build = chosen.build if kind.packaging is None else _by_rules(context, kind.packaging, chosen)
+    path = output or Path(f"{package_name(build)}{kind.suffix}")
+    check_output(path, force=force)
     make_image = partial(_image, context, kind) if isinstance(kind, ImageForm) else None
     measurement = _measurement(context, chosen)
     second = _built_again(context, build) if rebuild else None
     package = make_package(build, context.home, measurement, signer, make_image, second)
-    path = output or Path(f"{package.name}{kind.suffix}")
     file = kind.render(package)
     write_output(path, file, force=force)
     _tell(context, package, chosen, signed=signer is not None)

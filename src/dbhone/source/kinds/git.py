@@ -69,10 +69,10 @@ def _parse(text: str) -> SourceReference:
 
 def _absolute(location: str) -> str:
     """Return a local path as an absolute one, and any other location as it is."""
-    return str(absolute_path(location)) if _is_local(location) else location
+    return str(absolute_path(location)) if is_local_repository(location) else location
 
 
-def _is_local(location: str) -> bool:
+def is_local_repository(location: str) -> bool:
     """Return whether git takes ``location`` for a path: see "GIT URLS" in git-fetch(1)."""
     if "://" in location or "::" in location:
         return False
