@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ from dbhone.source.elf import machine_here
 from tests.package.fakes import fake_program
 
 OLD, NEW = "15.18-1", "15.18-1+hone1"
+SERVER, LANGUAGE = "postgresql-15", "postgresql-pltcl-15"
 
 
 def checked(
@@ -54,7 +57,7 @@ def package_file(version: str = NEW) -> bytes:
     """Return a package with two binary packages, which are what dpkg-deb says of them."""
     entries = [
         Entry(name=f"packages/{name}.deb", data=f"Package: {name}\nVersion: {version}\n".encode())
-        for name in ("postgresql-15", "postgresql-pltcl-15")
+        for name in (SERVER, LANGUAGE)
     ]
     return pack(entries, "server", 0)
 
@@ -62,25 +65,33 @@ def package_file(version: str = NEW) -> bytes:
 class Machine:
     """A machine with one package installed, and one cluster that runs.
 
-    A cluster comes up unless the installed version is the ``spoiled`` one.
+    A cluster comes up unless the installed version is the ``spoiled`` one. apt does what
+    ``simulated`` says that it would, besides.
     """
 
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root, self.bin = root, root / "bin"
         (root / "data").mkdir(parents=True)
         (root / "data" / "PG_VERSION").write_text("15\n")
+        (root / "versions").mkdir()
         self.set_version(OLD)
         self.spoiled("none")
-        version = root / "version"
+        self.simulated("")
+        version = root / "versions" / SERVER
         programs = {
             "dpkg-deb": 'cat "$2"',
-            "dpkg-query": f'[ "$3" = postgresql-15 ] && echo -n "installed $(cat {version})"',
+            "dpkg-query": f"""cd {root}/versions
+                [ -e "$3" ] && echo -n installed $(cat "$3")""",
             "apt-get": f"""
+                case "$*" in *--simulate*) cat {root}/simulated; exit;; esac
                 echo "$@" >> {root}/told
                 [ "$1" = download ] && echo "Package: ${{2%%=*}}
-Version: ${{2##*=}}" > original.deb && exit
-                for word; do :; done
-                sed -n 's/Version: //p' "$word" > {version}""",
+Version: ${{2##*=}}" > "${{2%%=*}}.deb" && exit
+                for word; do case "$word" in *.deb)
+                    name=$(sed -n 's/Package: //p' "$word")
+                    sed -n 's/Version: //p' "$word" > {root}/versions/"$name"
+                    [ -e {root}/breaks ] && exit 100;;
+                esac; done; exit 0""",
             "pg_lsclusters": f"echo 15 main 5432 online postgres {root}/data /log",
             "pg_ctlcluster": f'echo "$@" >> {root}/told',
             "pg_isready": f"! cmp -s {version} {root}/spoiled",
@@ -91,15 +102,29 @@ Version: ${{2##*=}}" > original.deb && exit
         monkeypatch.setattr("dbhone.package.installing.os.geteuid", lambda: 0)
         monkeypatch.setattr("dbhone.package.installing._SYSTEMD", root / "no-systemd")
 
-    def set_version(self, version: str) -> None:
-        (self.root / "version").write_text(f"{version}\n")
+    def set_version(self, version: str, package: str = SERVER) -> None:
+        (self.root / "versions" / package).write_text(f"{version}\n")
+
+    def simulated(self, printed: str) -> None:
+        (self.root / "simulated").write_text(printed)
+
+    def breaks(self, *, after_the_first_package: bool) -> None:
+        """Have apt fail after the first package, or at once never again."""
+        path = self.root / "breaks"
+        if after_the_first_package:
+            path.touch()
+        else:
+            path.unlink()
 
     def spoiled(self, version: str) -> None:
         (self.root / "spoiled").write_text(f"{version}\n")
 
     @property
     def version(self) -> str:
-        return (self.root / "version").read_text().strip()
+        return self.version_of(SERVER)
+
+    def version_of(self, package: str) -> str:
+        return (self.root / "versions" / package).read_text().strip()
 
     @property
     def told(self) -> str:
@@ -203,7 +228,7 @@ def test_apt_may_take_as_long_as_it_needs(
 
     monkeypatch.setattr(process, "run", noted)
     install(planned(session), session, ignore)
-    limits = {command.timeout for command in commands if command.argv[:2] == ("apt-get", "install")}
+    limits = {each.timeout for each in commands if "--no-remove" in each.argv}
     assert limits == {None}
     assert machine.version == NEW
 
@@ -214,7 +239,7 @@ def test_a_full_disk_before_installing_leaves_everything_as_it_was(
     plan = planned(session)
     for name in ("shutil.move", "write_whole"):
         with monkeypatch.context() as patched:
-            patched.setattr(f"dbhone.package.installing.{name}", full)
+            patched.setattr(f"dbhone.package.originals.{name}", full)
             with pytest.raises(OSError, match="No space left"):
                 install(plan, session, ignore)
         assert machine.version == OLD
@@ -228,8 +253,12 @@ def test_originals_that_cannot_be_restored_are_kept_with_the_way_back(
     machine: Machine, session: Session
 ) -> None:
     plan = planned(session)
-    download = f'[ "$1" = download ] && echo "Package: postgresql-15\nVersion: {OLD}" > o.deb'
-    fake_program(machine.bin, "apt-get", download)
+    machine.spoiled(NEW)
+    install_once = f"""
+        [ "$1" = download ] && echo "Package: {SERVER}\nVersion: {OLD}" > o.deb && exit
+        [ -e {machine.root}/once ] && exit 100
+        touch {machine.root}/once; echo {NEW} > {machine.root}/versions/{SERVER}"""
+    fake_program(machine.bin, "apt-get", install_once)
     with pytest.raises(PackageError, match="the originals could not be restored: ") as error:
         install(plan, session, ignore)
     kept = session.home.root / "installed" / "postgresql-15"
@@ -242,10 +271,129 @@ def test_a_server_that_is_only_half_configured_can_be_uninstalled(
     machine: Machine, session: Session
 ) -> None:
     install(planned(session), session, ignore)
-    version = f"$(cat {machine.root / 'version'})"
+    version = f"$(cat {machine.root / 'versions' / SERVER})"
     for status, found in (("half-configured", ("postgresql-15",)), ("config-files", ())):
         fake_program(machine.bin, "dpkg-query", f'echo -n "{status} {version}"')
         assert installed_servers(session) == found
+
+
+def test_what_apt_would_remove_is_told_before_anything_is_asked(
+    machine: Machine, session: Session
+) -> None:
+    machine.simulated(f"Remv postgresql-15-dbgsym [{OLD}]\nInst {SERVER} [{OLD}] ({NEW} local)\n")
+    with pytest.raises(UsageError, match="apt would remove postgresql-15-dbgsym") as error:
+        planned(session)
+    assert error.value.hint == "if you can do without: apt-get remove postgresql-15-dbgsym"
+
+
+def test_what_apt_would_install_besides_is_told(machine: Machine, session: Session) -> None:
+    machine.simulated(f"Inst libllvm14 (1:14 Debian)\nInst {SERVER} [{OLD}] ({NEW} local)\n")
+    assert planned(session).besides == ("libllvm14",)
+
+
+def test_what_apt_refuses_is_told_with_what_it_said(machine: Machine, session: Session) -> None:
+    fake_program(machine.bin, "apt-get", "echo 'E: Held packages were changed'; exit 100")
+    with pytest.raises(MachineError, match="apt would not install these packages") as error:
+        planned(session)
+    assert error.value.log is not None
+    assert "Held packages" in error.value.log.read_text()
+
+
+def test_apt_may_remove_nothing_when_it_installs(machine: Machine, session: Session) -> None:
+    install(planned(session), session, ignore)
+    installing = [line for line in machine.told.splitlines() if line.startswith("install")]
+    assert all("--no-remove" in line for line in installing)
+    assert len(installing) == 1
+
+
+def test_where_apt_changed_nothing_there_is_no_way_back_to_go(
+    machine: Machine, session: Session
+) -> None:
+    plan = planned(session)
+    fake_program(
+        machine.bin,
+        "apt-get",
+        f"""[ "$1" = download ] && echo "Package: {SERVER}\nVersion: {OLD}" > o.deb && exit
+        echo "$@" >> {machine.root}/told; exit 100""",
+    )
+    with pytest.raises(MachineError, match="no package was changed"):
+        install(plan, session, ignore)
+    assert "restart" not in machine.told
+    assert machine.told.count("--no-remove") == 1
+    assert installed_servers(session) == ()
+
+
+def test_a_break_between_two_packages_leaves_a_way_back(
+    machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The package that was replaced first is not the server's."""
+    machine.set_version(OLD, LANGUAGE)
+    plan = planned(session)
+    plan = dataclasses.replace(plan, packages=plan.packages[::-1])
+    machine.breaks(after_the_first_package=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(installing, "_go_back", lambda *_: None)
+        with pytest.raises(MachineError):
+            install(plan, session, ignore)
+    assert (machine.version_of(LANGUAGE), machine.version) == (NEW, OLD)
+    assert installed_servers(session) == (SERVER,)
+    machine.breaks(after_the_first_package=False)
+    uninstall(SERVER, session, ignore)
+    assert (machine.version_of(LANGUAGE), machine.version) == (OLD, OLD)
+
+
+@pytest.mark.parametrize("stopped", ["apt-get", "pg_ctlcluster"])
+def test_a_way_back_that_was_interrupted_can_be_gone_again(
+    machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch, stopped: str
+) -> None:
+    install(planned(session), session, ignore)
+    run = process.run
+
+    def interrupted(command: process.Command) -> process.Finished:
+        finished = run(command)
+        if command.lasting and command.argv[0] == stopped:
+            raise KeyboardInterrupt
+        return finished
+
+    with monkeypatch.context() as patched:
+        patched.setattr(process, "run", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            uninstall(SERVER, session, ignore)
+    assert machine.version == OLD
+    assert installed_servers(session) == (SERVER,)
+    uninstall(SERVER, session, ignore)
+    assert installed_servers(session) == ()
+
+
+def test_a_way_back_that_was_interrupted_ends_with_the_distributions_update(
+    machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(planned(session), session, ignore)
+    with monkeypatch.context() as patched:
+        patched.setattr(installing, "_apply", full)
+        with pytest.raises(OSError, match="No space left"):
+            uninstall(SERVER, session, ignore)
+    machine.set_version("15.19-1")
+    assert installed_servers(session) == ()
+
+
+def test_a_package_of_a_language_that_is_newer_is_not_replaced(
+    machine: Machine, session: Session
+) -> None:
+    machine.set_version("15.19-1", LANGUAGE)
+    with pytest.raises(UsageError, match=rf"{LANGUAGE} 15\.19-1 is installed, but .* is older"):
+        planned(session)
+
+
+def test_an_installation_by_an_older_hone_can_be_uninstalled(
+    machine: Machine, session: Session
+) -> None:
+    install(planned(session), session, ignore)
+    record = session.home.root / "installed" / SERVER / "record.json"
+    record.write_text(json.dumps({"dbms": "postgresql", "series": "15", "version": NEW}))
+    assert installed_servers(session) == (SERVER,)
+    uninstall(SERVER, session, ignore)
+    assert machine.version == OLD
 
 
 def test_nothing_is_installed_without_a_way_back(machine: Machine, session: Session) -> None:

@@ -1,17 +1,17 @@
 """Installs a distribution's rebuilt packages on this machine, and goes back to the originals.
 
-The originals are fetched and kept before anything changes. apt installs, and the distribution's own
-means restart its service. If a server does not take connections then, the originals come back at
-once. The package manager comes to its end however hone ends.
+apt is first asked what it would do: it must remove nothing. The originals are fetched and kept
+before anything changes. apt installs, and the distribution's own means restart its service. If a
+server does not take connections then, the originals come back at once. The package manager comes to
+its end however hone ends.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -26,14 +26,14 @@ from dbhone.errors import (
     UsageError,
     disk_full,
 )
-from dbhone.files import write_whole
 from dbhone.home import Notify, Session
 from dbhone.package.archive import unpack
 from dbhone.package.checking import Checked
 from dbhone.package.content import PACKAGES
-from dbhone.untrusted_files import read_untrusted, remove_tree
+from dbhone.package.originals import BinaryPackage, Originals, keep_originals, kept_originals
+from dbhone.units import listed
+from dbhone.untrusted_files import read_untrusted
 
-_FOLDER, _RECORD = "installed", "record.json"
 _SYSTEMD = Path("/run/systemd/system")
 _ENVIRONMENT = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
 _INSTALL = (
@@ -42,26 +42,16 @@ _INSTALL = (
     # Settings that the user has changed stay.
     *("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold"),
 )
+_SIMULATED = re.compile(r"^(?P<what>Inst|Remv) (?P<name>\S+)", re.MULTILINE)
 _TIMEOUT = 1800.0
-_ABSENT = frozenset({"", "not-installed", "config-files"})
-"""What dpkg says of a package that is not there; one that it half configured is there."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BinaryPackage:
-    """A binary package in a file, and which version of it is installed, empty for none."""
-
-    name: str
-    version: str
-    installed: str
-    file: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
     """Packages to install in the place of others.
 
-    ``server`` is the one with the server. ``instances`` run now, and have to run then.
+    ``server`` is the one with the server. ``instances`` run now, and have to run then. ``besides``
+    are the packages that apt installs because these need them.
     """
 
     dbms: str
@@ -69,13 +59,15 @@ class Replacement:
     server: str
     packages: tuple[BinaryPackage, ...]
     instances: tuple[ServiceInstance, ...]
+    besides: tuple[str, ...] = ()
 
 
 def plan_replacement(file: bytes, checked: Checked, session: Session) -> Replacement:
     """Return what installing a checked package would do here.
 
     Raises UsageError for a package of another form or that cannot run here, for a server that is
-    not installed or is newer, and for a data directory that the server could not read.
+    not installed, a package that is newer, and a data directory that the server could not read;
+    and if apt would remove a package. Raises MachineError if apt would not install them.
     """
     if checked.packaging != "deb":
         raise UsageError("hone installs packages of the form deb only", hint="see 'hone package'")
@@ -94,37 +86,64 @@ def plan_replacement(file: bytes, checked: Checked, session: Session) -> Replace
         instances=_running(service, series),
     )
     _check_replaces(plan)
-    return plan
+    return replace(plan, besides=_simulated(plan, session))
 
 
 def _check_replaces(plan: Replacement) -> None:
-    server = next((package for package in plan.packages if package.name == plan.server), None)
-    if server is None:
+    if plan.server not in {package.name for package in plan.packages}:
         raise UsageError(
             f"{plan.server} is not installed here: there is nothing to replace",
             hint=f"install it first: apt-get install {plan.server}",
         )
-    newer = ("dpkg", "--compare-versions", server.version, "ge", server.installed)
-    if process.output_of(newer) is None:
+    for package in plan.packages:
+        newer = ("dpkg", "--compare-versions", package.version, "ge", package.installed)
+        if process.output_of(newer) is None:
+            raise UsageError(
+                f"{package.name} {package.installed} is installed, but {package.version} is older",
+                hint="make a package of the newer source: 'hone build --refresh' looks for one",
+            )
+
+
+def _simulated(plan: Replacement, session: Session) -> tuple[str, ...]:
+    """Return what apt would install besides. Raises UsageError if it would remove anything."""
+    command = process.Command(
+        argv=(*_INSTALL, "--simulate", *_files(plan)),
+        cwd=Path("/"),
+        env=_ENVIRONMENT,
+        timeout=_TIMEOUT,
+    )
+    finished = process.run(command)
+    if not finished.ok:
+        log = _log(session)
+        log.write_bytes(finished.output)
+        raise MachineError(f"apt would not install these packages: it {finished.ending()}", log=log)
+    found = [(match["what"], match["name"]) for match in _SIMULATED.finditer(finished.text())]
+    removed = [name for what, name in found if what == "Remv"]
+    if removed:
         raise UsageError(
-            f"{plan.server} {server.installed} is installed, but {server.version} is older",
-            hint="make a package of the newer source: 'hone build --refresh' looks for one",
+            f"apt would remove {listed(removed)}, which cannot stay beside these packages",
+            hint=f"if you can do without: apt-get remove {' '.join(removed)}",
         )
+    own = {package.name for package in plan.packages}
+    return tuple(name for what, name in found if what == "Inst" and name not in own)
+
+
+def _files(plan: Replacement) -> tuple[str, ...]:
+    return tuple(str(package.file) for package in plan.packages)
 
 
 def install(plan: Replacement, session: Session, notify: Notify) -> None:
     """Install the packages, or leave everything as it was.
 
-    Raises MachineError if the originals cannot be kept, PackageError if the server did not come up
-    with the new packages; then the originals are back, or the error says how to bring them back.
-    Raises Interrupted, once apt has come to its end, if the user stops hone.
+    Raises MachineError if the originals cannot be kept or apt has changed nothing, PackageError if
+    the server did not come up with the new packages; then the originals are back, or the error says
+    how to bring them back. Raises Interrupted, once apt has come to its end, if the user stops
+    hone.
     """
-    if plan.server not in installed_servers(session):
-        notify("fetching the originals, to be able to go back")
-        _keep_originals(plan, session)
-    _write_record(plan, session.home.root / _FOLDER / plan.server)
+    notify("fetching the originals, to be able to go back")
+    kept = keep_originals(plan.server, plan.dbms, plan.series, plan.packages, session)
     try:
-        _apply_or_go_back(plan, session, notify)
+        _apply_or_go_back(plan, kept, session, notify)
     except KeyboardInterrupt:
         raise Interrupted(
             "interrupted: the new packages may be installed, and it was not checked that"
@@ -134,24 +153,32 @@ def install(plan: Replacement, session: Session, notify: Notify) -> None:
         ) from None
 
 
-def _apply_or_go_back(plan: Replacement, session: Session, notify: Notify) -> None:
+def _apply_or_go_back(plan: Replacement, kept: Originals, session: Session, notify: Notify) -> None:
     try:
         _apply(plan, session, notify)
     except (HoneError, OSError) as error:
-        _go_back(plan, session, notify, _told(error))
+        cause = _told(error)
+        if not all(package.is_untouched for package in plan.packages):
+            _go_back(plan, kept, session, notify, cause)
+        if not kept.are_away():
+            kept.forget()
+        raise MachineError(
+            f"{cause.message}; no package was changed", hint=cause.hint, log=cause.log
+        ) from error
 
 
-def _go_back(plan: Replacement, session: Session, notify: Notify, cause: HoneError) -> NoReturn:
+def _go_back(
+    plan: Replacement, kept: Originals, session: Session, notify: Notify, cause: HoneError
+) -> NoReturn:
     """Restore the originals after a failure, and raise PackageError."""
     notify(f"{cause.message}: restoring the originals")
     try:
-        uninstall(plan.server, session, notify, instances=plan.instances)
+        _restore(kept, plan.instances, session, notify)
     except (HoneError, OSError) as error:
-        kept = session.home.root / _FOLDER / plan.server
         raise PackageError(
             f"{cause.message}; the originals could not be restored: {_told(error).message}",
             hint="remove the cause, then restore them:"
-            f" apt-get install --reinstall --allow-downgrades {kept}/*.deb",
+            f" apt-get install --reinstall --allow-downgrades {kept.folder}/*.deb",
             log=cause.log,
         ) from error
     raise PackageError(
@@ -169,38 +196,31 @@ def _told(error: HoneError | OSError) -> HoneError:
 
 def installed_servers(session: Session) -> tuple[str, ...]:
     """Return the server packages that are hone's, and not the distribution's again by now."""
-    found = []
-    for path in sorted((session.home.root / _FOLDER).glob(f"*/{_RECORD}")):
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if _installed_version(path.parent.name) == record["version"]:
-            found.append(path.parent.name)
-    return tuple(found)
+    return tuple(kept_originals(session.home))
 
 
-def uninstall(
-    server: str,
-    session: Session,
-    notify: Notify,
-    *,
-    instances: tuple[ServiceInstance, ...] | None = None,
-) -> None:
-    """Put the originals of a server's packages back; those that run now have to run then.
+def uninstall(server: str, session: Session, notify: Notify) -> None:
+    """Put the originals of a server's packages back; the servers that run now have to run then.
 
-    ``instances`` have to run, instead, where an installation failed.
+    It can be repeated after a break. Raises MachineError as apt and the service fail.
     """
-    kept = session.home.root / _FOLDER / server
-    record = json.loads((kept / _RECORD).read_text(encoding="utf-8"))
-    if instances is None:
-        instances = _running(_service(record["dbms"]), record["series"])
+    kept = kept_originals(session.home)[server]
+    _restore(kept, _running(_service(kept.dbms), kept.series), session, notify)
+
+
+def _restore(
+    kept: Originals, instances: tuple[ServiceInstance, ...], session: Session, notify: Notify
+) -> None:
     plan = Replacement(
-        dbms=record["dbms"],
-        series=record["series"],
-        server=server,
-        packages=tuple(_described(file) for file in sorted(kept.glob("*.deb"))),
+        dbms=kept.dbms,
+        series=kept.series,
+        server=kept.server,
+        packages=kept.packages(),
         instances=instances,
     )
+    kept.begin_to_restore()
     _apply(plan, session, notify)
-    remove_tree(kept)
+    kept.forget()
 
 
 def _apply(plan: Replacement, session: Session, notify: Notify) -> None:
@@ -208,7 +228,7 @@ def _apply(plan: Replacement, session: Session, notify: Notify) -> None:
     log = _log(session)
     notify(f"installing {', '.join(package.name for package in plan.packages)}")
     # However long it takes: a package manager that is stopped leaves packages half installed.
-    _run((*_INSTALL, *(str(package.file) for package in plan.packages)), log, timeout=None)
+    _run((*_INSTALL, "--no-remove", *_files(plan)), log, timeout=None)
     service = _service(plan.dbms)
     systemd = ("systemctl", "restart", service.unit)
     for instance in plan.instances:
@@ -229,31 +249,6 @@ def _run(argv: tuple[str, ...], log: Path, *, timeout: float | None = _TIMEOUT) 
     finished = process.run(command)
     if not finished.ok:
         raise MachineError(f"{' '.join(argv[:2])} {finished.ending()}", log=log)
-
-
-def _keep_originals(plan: Replacement, session: Session) -> None:
-    """Fetch the packages that are installed, into a folder that appears whole."""
-    draft = session.workdir("originals")
-    for package in plan.packages:
-        argv = ("apt-get", "download", f"{package.name}={package.installed}")
-        command = process.Command(argv=argv, cwd=draft, env=_ENVIRONMENT, timeout=_TIMEOUT)
-        if not process.run(command).ok:
-            raise MachineError(
-                f"the original {package.name} {package.installed} cannot be obtained: there would"
-                " be no way back",
-                hint="run 'apt-get update', and install the version that your package sources have",
-            )
-    kept = session.home.root / _FOLDER / plan.server
-    kept.parent.mkdir(exist_ok=True)
-    if kept.exists():  # of an installation that the distribution's next update has ended
-        remove_tree(kept)
-    shutil.move(draft, kept)
-
-
-def _write_record(plan: Replacement, kept: Path) -> None:
-    version = next(package.version for package in plan.packages if package.name == plan.server)
-    record = {"dbms": plan.dbms, "series": plan.series, "version": version}
-    write_whole(kept / _RECORD, json.dumps(record) + "\n")
 
 
 def _running(service: DistributionService, series: str) -> tuple[ServiceInstance, ...]:
@@ -299,23 +294,4 @@ def _unpacked(file: bytes, folder: Path) -> Iterable[BinaryPackage]:
         if path.parent == Path(PACKAGES) and not entry.link:
             target = folder / path.name
             target.write_bytes(entry.data)
-            yield _described(target)
-
-
-def _described(file: Path) -> BinaryPackage:
-    printed = process.output_of(("dpkg-deb", "--field", str(file), "Package", "Version"))
-    fields = dict(line.split(": ", 1) for line in (printed or "").splitlines() if ": " in line)
-    if set(fields) != {"Package", "Version"}:
-        raise PackageError(f"{file.name} is not a binary package")
-    return BinaryPackage(
-        name=fields["Package"],
-        version=fields["Version"],
-        installed=_installed_version(fields["Package"]),
-        file=file,
-    )
-
-
-def _installed_version(name: str) -> str:
-    query = ("dpkg-query", "--show", "--showformat=${db:Status-Status} ${Version}", name)
-    status, _, version = (process.output_of(query) or "").partition(" ")
-    return "" if status in _ABSENT else version
+            yield BinaryPackage.of(target)

@@ -50,6 +50,8 @@ def _tell(context: Context, plan: Replacement) -> None:
     for package in plan.packages:
         text = f"{package.name} {package.version} for {package.installed}"
         context.err.print(labelled("install", text), soft_wrap=True)
+    for name in plan.besides:
+        context.err.print(labelled("install", f"{name}, which these need"), soft_wrap=True)
     names = listed([instance.label for instance in plan.instances]) or "none runs"
     context.err.print(labelled("restart", names), soft_wrap=True)
 
