@@ -34,6 +34,8 @@ SETTLING = 0.1
 up."""
 _LONGEST_STALL = 2.0
 """Seconds for which the end of an event is awaited at either end of a slice."""
+_DYING = 2.0
+"""Seconds that a server's processes are given to end once its client has failed."""
 _CONNECTING = 60.0
 _ENDING = 60.0
 
@@ -160,7 +162,7 @@ class SliceClient:
         except (DriverError, ServerError) as error:
             self.error = error
             try:
-                self.running.server.check()
+                self.running.server.check(wait=_DYING)
             except ServerError as died:
                 self.error = died
 

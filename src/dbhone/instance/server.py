@@ -144,13 +144,14 @@ class Server:
             error.hint = lever.remedy
             raise error
 
-    def check(self) -> None:
+    def check(self, *, wait: float = 0.0) -> None:
         """Raise ServerError if the server has died, MachineError if it found the disk full.
 
-        One that has lost a process because it took too much memory is killed, which is reported,
-        too: what is left of it is not what is measured.
+        One that is about to end is given ``wait`` seconds: its clients notice it before all of its
+        processes are gone. One that has lost a process because it took too much memory is killed,
+        which is reported, too: what is left of it is not what is measured.
         """
-        if self._process is not None and self._process.wait(0):
+        if self._process is not None and self._process.wait(wait):
             finished = self._process.finish()
             self._process = None
             raise self._error("crashed", finished)
