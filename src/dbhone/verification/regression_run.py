@@ -32,7 +32,7 @@ from dbhone.verification.outcome import (
 )
 from dbhone.verification.outcome_store import OutcomeStore
 
-_FORMAT = 4
+_FORMAT = 5
 """Counts up when results of an older hone do not count any more."""
 _PATIENCE = 10.0
 """How many times the usual seconds a list may take."""

@@ -65,6 +65,7 @@ class MysqlTestRunner(RegressionTests):
     def command(self, job: TestJob) -> TestCommand:
         """Return the runner; its tests use what the server was built with, and no more."""
         files, prefix = self.files(job), job.folder / _PREFIX
+        build = job.build
         folder = f"{_PREFIX}/{files.tests.name}"
         argv = (
             *("perl", self.script),
@@ -82,12 +83,14 @@ class MysqlTestRunner(RegressionTests):
                 # Scripts before 5.7 are of a time when Perl looked in the current folder, too.
                 "PERL_USE_UNSAFE_INC": "1",
             },
-            readable=(job.tests, job.build.folder),
+            readable=(job.tests, build.folder),
             cwd=job.folder / folder,
             # Servers get copies of its data files, with the permissions that those have.
             copies={folder: files.tests},
             links={
-                f"{_PREFIX}/sbin/{self.server}": job.build.path(job.build.manifest.primary),
+                f"{_PREFIX}/sbin/{self.server}": build.path(build.manifest.primary),
+                # There the server looks for what ICU knows of characters, and for its plugins.
+                f"{_PREFIX}/lib": build.folder / "lib",
                 f"{_PREFIX}/share": files.share,
                 f"{_PREFIX}/bin": files.programs,
                 # Where versions before 8.0 look for the program that guards all others.
