@@ -43,6 +43,7 @@ _INSTALL = (
     *("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold"),
 )
 _SIMULATED = re.compile(r"^(?P<what>Inst|Remv) (?P<name>\S+)", re.MULTILINE)
+_REFUSAL = re.compile(r"^E: (.+)", re.MULTILINE)
 _TIMEOUT = 1800.0
 
 
@@ -116,7 +117,9 @@ def _simulated(plan: Replacement, session: Session) -> tuple[str, ...]:
     if not finished.ok:
         log = _log(session)
         log.write_bytes(finished.output)
-        raise MachineError(f"apt would not install these packages: it {finished.ending()}", log=log)
+        said = _REFUSAL.findall(finished.text())
+        why = said[-1] if said else f"it {finished.ending()}"
+        raise MachineError(f"apt would not install these packages: {why}", log=log)
     found = [(match["what"], match["name"]) for match in _SIMULATED.finditer(finished.text())]
     removed = [name for what, name in found if what == "Remv"]
     if removed:
