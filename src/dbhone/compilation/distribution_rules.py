@@ -16,6 +16,10 @@ SYSTEM_FILES = tuple(map(Path, ("/var/lib/dpkg", "/etc/dpkg", "/etc/xml", "/etc/
 _RULES = "debian/rules"
 _UNMET = "Unmet build dependencies: "
 _TIMEOUT = 60.0
+_POSSIBLE = (
+    "take a build by gcc without bolt; 'hone tune' finds the best of these with"
+    " --compiler gcc --variant lto+pgo"
+)
 
 
 def check_packaging(inputs: BuildInputs, dbms: Dbms, tree: Path, compiler: Compiler) -> None:
@@ -30,12 +34,12 @@ def check_packaging(inputs: BuildInputs, dbms: Dbms, tree: Path, compiler: Compi
         raise UsageError(
             f"the variant {inputs.variant.name} changes what was linked, which a distribution's"
             " rules do not allow",
-            hint="take a variant without bolt",
+            hint=_POSSIBLE,
         )
     if compiler.family is not CompilerFamily.GCC:
         raise UsageError(
             f"a distribution's flags are gcc's, and {compiler.label} does not take them all",
-            hint="name gcc as the compiler",
+            hint=_POSSIBLE,
         )
     if not (tree / _RULES).is_file():
         raise SourceError(
