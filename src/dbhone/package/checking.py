@@ -19,7 +19,7 @@ from dbhone.errors import HoneError, PackageError
 from dbhone.package.archive import Entry, unpack
 from dbhone.package.image import Image, read_layout
 from dbhone.package.measurement import Measured, findings, of_csv
-from dbhone.package.packing import OF_ONE_PROCESSOR, SAMPLES, outcome_of
+from dbhone.package.packing import SAMPLES, outcome_of
 from dbhone.package.proof import (
     MEASUREMENT,
     PROVENANCE,
@@ -31,6 +31,7 @@ from dbhone.package.proof import (
     identity,
     read_proof,
 )
+from dbhone.package.read_me import OF_ONE_PROCESSOR
 from dbhone.package.repetition import Gain, gains
 from dbhone.source.elf import glibc_here, machine_here
 from dbhone.versions import numbers

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbhone.compilation.inputs import BuildInputs
-from dbhone.compilation.manifest import Build, Manifest
+from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import load_dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import PackageError, UsageError
@@ -41,30 +41,13 @@ from dbhone.package.proof import (
     statement,
     write_proof,
 )
+from dbhone.package.read_me import read_me
 from dbhone.package.repetition import as_measured, public_part, why_private
 from dbhone.verification.outcome import Outcome
 from dbhone.verification.outcome_store import OutcomeStore
 
 SAMPLES = "proof/samples.csv"
-OF_ONE_PROCESSOR = (
-    "it was compiled for the very processor of the machine that built it: on another its programs"
-    " may end with an illegal instruction"
-)
-"""What is to be said of a build for one processor of which nothing is known."""
 _EPOCH = "SOURCE_DATE_EPOCH"
-_RULES = (
-    "The packages are the distribution's own, built by its rules. They have its features and its",
-    "hardening; the server alone is compiled with other flags.",
-    "",
-    "'hone install FILE' installs those whose originals are installed, and keeps the originals.",
-    "",
-)
-_OF_ANOTHER_BUILD = (
-    "What was measured is another build of this source and variant, by hone's own recipe: without",
-    "the distribution's options and without its hardening, which costs speed (stack protector,",
-    "checked functions, code at any address, addresses bound at start).",
-    "",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +111,9 @@ def make_package(
     draft = Draft(name=name, build=build, content=content, moment=moment)
     image = None if make_image is None else make_image(draft)
     levers = _levers(build, measurement)
-    entries = [*content.entries, _read_me(draft, outcome, measurement, levers)]
+    another = measurement is not None and not measurement.is_of(build)
+    about = read_me(build, content, outcome, levers, another_was_measured=another)
+    entries = [*content.entries, about]
     predicates = {VERIFICATION: _verification(outcome)}
     if measurement is not None:
         entries.append(Entry(name=SAMPLES, data=to_csv(measurement.samples)))
@@ -350,72 +335,3 @@ def _levers(build: Build, measurement: EnclosedMeasurement | None) -> tuple[str,
     if measurement is None or not isinstance(dbms, ServerDbms):
         return ()
     return in_service(measurement.subject.levers, dbms, build.manifest.version)
-
-
-def _read_me(
-    draft: Draft,
-    outcome: Outcome,
-    measurement: EnclosedMeasurement | None,
-    levers: tuple[str, ...],
-) -> Entry:
-    build, content = draft.build, draft.content
-    manifest, dbms = build.manifest, load_dbms(build.manifest.dbms)
-    flags = " ".join(without_paths(flag) for flag in build.shown_flags)
-    lists = ", ".join(f"{tests.name} ({tests.proving})" for tests in outcome.lists)
-    glibc = f", glibc {content.glibc} or newer" if content.glibc else ""
-    lines = [
-        f"{dbms.title} {manifest.version}, built by hone {own_version()}",
-        "",
-        f"variant    {manifest.variant}",
-        f"compiler   {manifest.compiler}",
-        f"flags      {flags}",
-        f"source     {public_reference(manifest.source)}",
-        f"           tree of digest {manifest.source_digest}",
-        f"runs on    {content.machine}, with {' '.join(content.libraries)}{glibc}",
-        f"verified   at the grade {outcome.grade.value}: passes what the base passes of {lists}",
-        f"licence    {content.licence.name}, see licences/",
-        "",
-        content.licence.duty,
-        "",
-        *_lacks(content),
-        *_besides(levers),
-        *_processors(manifest),
-        *(_RULES if manifest.inputs.packaging else ("The folder may lie anywhere.",)),
-        *(_OF_ANOTHER_BUILD if measurement is not None and not measurement.is_of(build) else ()),
-        "'hone package --check FILE' of the whole file says, on any machine, whether this is what",
-        "hone packed, and what its measurement shows.",
-        "",
-    ]
-    return Entry(name="README", data="\n".join(lines).encode())
-
-
-def _besides(levers: tuple[str, ...]) -> list[str]:
-    """Return the lines on the levers of the server that was measured."""
-    if not levers:
-        return []
-    return [
-        "What was measured had levers besides, which are no part of this package. They are set so:",
-        *(f"  - {lever}" for lever in levers),
-        "",
-    ]
-
-
-def _processors(manifest: Manifest) -> list[str]:
-    """Return the lines on the processors that it runs on, if not on all of its kind."""
-    lines = []
-    if manifest.cpu_flags:
-        lines.append(f"It needs a processor that has {', '.join(sorted(manifest.cpu_flags))}.")
-    if manifest.inputs.variant.host_specific and not manifest.native_cpu_flags:
-        lines.append(f"{OF_ONE_PROCESSOR[0].upper()}{OF_ONE_PROCESSOR[1:]}.")
-    return [*lines, ""] if lines else []
-
-
-def _lacks(content: Content) -> list[str]:
-    """Return the lines that tell what a distribution's packages have besides."""
-    if not content.lacks:
-        return []
-    return [
-        "A distribution's packages have what this build has not:",
-        *(f"  - {what}" for what in content.lacks),
-        "",
-    ]
