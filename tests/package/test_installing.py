@@ -396,6 +396,17 @@ def test_an_installation_by_an_older_hone_can_be_uninstalled(
     assert machine.version == OLD
 
 
+def test_a_damaged_record_is_told_with_the_way_back(machine: Machine, session: Session) -> None:
+    install(planned(session), session, ignore)
+    folder = session.home.root / "installed" / SERVER
+    for text in ("{", "[]", "{}"):
+        (folder / "record.json").write_text(text)
+        with pytest.raises(PackageError, match="is damaged") as error:
+            installed_servers(session)
+        assert error.value.hint is not None
+        assert error.value.hint.endswith(f"--allow-downgrades {folder}/*.deb")
+
+
 def test_nothing_is_installed_without_a_way_back(machine: Machine, session: Session) -> None:
     plan = planned(session)
     fake_program(machine.bin, "apt-get", "exit 100")

@@ -120,16 +120,23 @@ def kept_originals(home: Home) -> dict[str, Originals]:
 
 
 def _read(path: Path) -> Originals:
-    record = json.loads(path.read_text(encoding="utf-8"))
-    server = path.parent.name
-    return Originals(
-        folder=path.parent,
-        dbms=record["dbms"],
-        series=record["series"],
-        # An older hone noted the version of the server's package only.
-        replaced_by=record.get("replaced_by") or {server: [record["version"]]},
-        restoring=record.get("restoring", False),
-    )
+    folder = path.parent
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        return Originals(
+            folder=folder,
+            dbms=record["dbms"],
+            series=record["series"],
+            # An older hone noted the version of the server's package only.
+            replaced_by=record.get("replaced_by") or {folder.name: [record["version"]]},
+            restoring=record.get("restoring", False),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise PackageError(
+            f"{path}, which says what hone has installed, is damaged",
+            hint="bring the originals back, and delete the folder:"
+            f" apt-get install --reinstall --allow-downgrades {folder}/*.deb",
+        ) from error
 
 
 def keep_originals(
