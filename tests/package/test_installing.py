@@ -6,6 +6,7 @@ import dataclasses
 import errno
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -194,20 +195,25 @@ def test_the_originals_come_back_if_the_disk_is_full_after_installing(
     assert installed_servers(session) == ()
 
 
+def interrupted_after(program: str) -> Callable[[process.Command], process.Finished]:
+    """Return what runs a command, and is interrupted once a lasting one of this program ended."""
+    run = process.run
+
+    def run_and_be_interrupted(command: process.Command) -> process.Finished:
+        finished = run(command)
+        if command.lasting and command.argv[0] == program:
+            raise KeyboardInterrupt
+        return finished
+
+    return run_and_be_interrupted
+
+
 @pytest.mark.parametrize("stopped", ["apt-get", "pg_ctlcluster", "pg_isready"])
 def test_who_interrupts_an_installation_is_told_the_way_back(
     machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch, stopped: str
 ) -> None:
-    run = process.run
-
-    def interrupted(command: process.Command) -> process.Finished:
-        finished = run(command)
-        if command.lasting and command.argv[0] == stopped:
-            raise KeyboardInterrupt
-        return finished
-
     with monkeypatch.context() as patched:
-        patched.setattr(process, "run", interrupted)
+        patched.setattr(process, "run", interrupted_after(stopped))
         with pytest.raises(Interrupted, match="may be installed, and it was not checked") as error:
             install(planned(session), session, ignore)
     assert error.value.hint == "'hone uninstall' restores the originals"
@@ -347,16 +353,8 @@ def test_a_way_back_that_was_interrupted_can_be_gone_again(
     machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch, stopped: str
 ) -> None:
     install(planned(session), session, ignore)
-    run = process.run
-
-    def interrupted(command: process.Command) -> process.Finished:
-        finished = run(command)
-        if command.lasting and command.argv[0] == stopped:
-            raise KeyboardInterrupt
-        return finished
-
     with monkeypatch.context() as patched:
-        patched.setattr(process, "run", interrupted)
+        patched.setattr(process, "run", interrupted_after(stopped))
         with pytest.raises(KeyboardInterrupt):
             uninstall(SERVER, session, ignore)
     assert machine.version == OLD
