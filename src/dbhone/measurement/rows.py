@@ -78,7 +78,8 @@ class RunChange(TypedDict, total=False):
 class RunSummary:
     """A run in a list. ``blocks`` is the number of blocks in which anything was measured.
 
-    ``dbms`` are the DBMSs of its subjects, each once.
+    ``dbms`` are the DBMSs of its subjects, each once. ``rejected`` are the subjects that a search
+    rejected.
     """
 
     id: int
@@ -94,6 +95,7 @@ class RunSummary:
     subjects: tuple[str, ...]
     dbms: tuple[str, ...]
     blocks: int
+    rejected: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,7 +292,12 @@ def run_of(
     )
 
 
-def summary_of(row: sa.RowMapping, subjects: Sequence[tuple[str, str]], blocks: int) -> RunSummary:
+def summary_of(
+    row: sa.RowMapping,
+    subjects: Sequence[tuple[str, str]],
+    blocks: int,
+    rejected: Sequence[str],
+) -> RunSummary:
     """Return the line of a list that a row of ``runs`` is; ``subjects`` are names with DBMSs."""
     return record_of(
         RunSummary,
@@ -299,4 +306,5 @@ def summary_of(row: sa.RowMapping, subjects: Sequence[tuple[str, str]], blocks: 
         subjects=tuple(name for name, _ in subjects),
         dbms=tuple(dict.fromkeys(dbms for _, dbms in subjects)),
         blocks=blocks,
+        rejected=tuple(rejected),
     )
