@@ -470,6 +470,17 @@ def test_a_footnote_on_what_no_longer_counts_is_withdrawn_when_the_run_goes_on(
     assert "failed-invocations" not in {each.code for each in mended.warnings}
 
 
+def test_a_footnote_tells_what_all_sessions_waited_for_other_hones(
+    bench: Bench, failed_once: tuple[Experiment, Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment, run = failed_once
+    monkeypatch.setattr(PretendedService, "waited", 40.0)
+    for told in ("40 s were", "80 s were"):
+        run = bench.execute(experiment, bench.store.run(run.id))
+        (text,) = (each.text for each in run.warnings if each.code == "waited")
+        assert text.startswith(told)
+
+
 def test_an_error_is_kept_with_the_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise HoneError("no more")

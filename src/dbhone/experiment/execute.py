@@ -413,8 +413,9 @@ class Execution:
         for code in MEASURED:
             self._recorder.withdraw(code)
         self._recorder.warn(*measured_notes(done, sliced))
-        if self._service.waited > 1:
-            text = f"{self._service.waited:.0f} s were spent waiting for another hone"
+        waited = self._recorder.waited()
+        if waited > 1:
+            text = f"{waited:.0f} s were spent waiting for another hone"
             self._recorder.warn(Warning(code="waited", text=text))
 
     def _describe(self, name: str, build: BuildResult, broken: str | None = None) -> None:

@@ -428,7 +428,8 @@ class Run:
 
     ``experiment`` is the text of the experiment file; ``session`` the session that executes
     it or last did; ``stopped_by`` says why measuring ended (``target``, ``clear``,
-    ``budget``, ``blocks``), None while it has not. ``seconds`` is the time that hone worked on it.
+    ``budget``, ``blocks``), None while it has not. ``seconds`` is the time that hone worked on it,
+    ``waited_seconds`` the time that its sessions waited for other hones.
     """
 
     id: int
@@ -450,6 +451,7 @@ class Run:
     subjects: tuple[Subject, ...]
     steps: tuple[Step, ...]
     warnings: tuple[Warning, ...]
+    waited_seconds: float = 0.0
 
     @property
     def suite_name(self) -> str:

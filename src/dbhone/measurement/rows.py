@@ -62,16 +62,22 @@ class NewRun:
 class RunChange(TypedDict, total=False):
     """What may change of a run, each by its name.
 
-    ``seconds_added`` is added to the time that hone worked on the run; the rest is set.
+    ``seconds_added`` is added to the time that hone worked on the run, ``waited_added`` to the time
+    that it waited for other hones; the rest is set.
     """
 
     state: RunState
     session: str
     seconds_added: float
+    waited_added: float
     stopped_by: str
     error: str
     finished_at: datetime
     budget_seconds: float
+
+
+_ADDED = {"seconds_added": "seconds", "waited_added": "waited_seconds"}
+"""The changes that are added to what a column has, with the column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,12 +135,11 @@ def run_values(new: NewRun, machine_id: int, now: datetime) -> Values:
 
 def change_values(change: RunChange) -> Values:
     """Return the columns of ``runs`` that a change sets."""
-    values: Values = {name: value for name, value in change.items() if name != "seconds_added"}
+    values: Values = {name: value for name, value in change.items() if name not in _ADDED}
     if change.get("state") is RunState.RUNNING:
         values = {"stopped_by": None, "error": None, "finished_at": None} | values
-    if "seconds_added" in change:
-        values["seconds"] = RUNS.c.seconds + change["seconds_added"]
-    return values
+    sums = {RUNS.c[_ADDED[name]]: value for name, value in change.items() if name in _ADDED}
+    return values | {column.name: column + value for column, value in sums.items()}
 
 
 def subject_values(run_id: int, position: int, subject: Subject) -> Values:
