@@ -103,6 +103,22 @@ def find(home: Home, digest: str) -> Build | None:
     return build if manifest.folder == str(here) else None
 
 
+def find_made(home: Home, spec: BuildSpec) -> Build | None:
+    """Return the finished build that ``spec`` describes, None if there is none.
+
+    An old build does not say by which assembler and linker it was made: by today's if these are
+    the same since then.
+    """
+    build = find(home, spec.digest())
+    if build is not None:
+        return build
+    old = find(home, spec.old_digest())
+    if old is None:
+        return None
+    is_alike = all(program.is_as_it_was(old.manifest.built_at) for program in spec.called)
+    return old if is_alike else None
+
+
 def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None = None) -> Build:
     """Return the build that ``spec`` describes, making it unless it exists.
 
@@ -110,8 +126,7 @@ def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None 
     commands run at once, as many as there are cores if it is None. Raises BuildError, with the
     log, when a step fails; ProfileError when the compiler did not take the profile.
     """
-    digest = spec.digest()
-    kept_build = find(session.home, digest)
+    kept_build = find_made(session.home, spec)
     if kept_build is not None:
         return kept_build
     spec.check()
@@ -119,7 +134,7 @@ def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None 
         _check_programs(spec)
     _check_folder(session.scratch)
     with session.fixed_workdir(work_name(spec.tree.digest)) as work, tenancy(session) as tenant:
-        making = _Making(spec, digest, session, work, tenant, notify)
+        making = _Making(spec, session, work, tenant, notify)
         return making.run(jobs or available_cores())
 
 
@@ -173,14 +188,13 @@ class _Making:
     def __init__(
         self,
         spec: BuildSpec,
-        digest: str,
         session: Session,
         work: Path,
         tenant: Tenant,
         notify: Notify,
     ) -> None:
         self.spec = spec
-        self.digest = digest
+        self.digest = spec.digest()
         self.session = session
         self.notify = notify
         self.places = BuildPlaces(work, spec.tree.path)

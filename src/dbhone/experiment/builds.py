@@ -221,7 +221,7 @@ class BuildService:
     def compile(self, inputs: BuildInputs, pass_: Pass, profile: Profile | None) -> BuildResult:
         """Return the build of one pass, making it unless it exists."""
         spec = self.spec(inputs, pass_, profile)
-        known = builder.find(self.session.home, spec.digest())
+        known = builder.find_made(self.session.home, spec)
         if known is not None:
             return BuildResult(build=known, tree=spec.tree, reused=True)
         build = self.exclusively(

@@ -109,7 +109,7 @@ class TestHarness:
                 hint="'hone build' with the same source and variant brings it again",
             )
         spec = _fixed(programs, build, tree) if programs.fixed else self._alike(programs, build)
-        known = builder.find(self.session.home, spec.digest())
+        known = builder.find_made(self.session.home, spec)
         if known is not None:
             return known
         self.notify(f"building {programs.title}")
