@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.compilation import builder
+from dbhone.compilation.compile_commands import COMMANDS, CompileCommand
 from dbhone.compilation.inputs import BuildInputs
-from dbhone.compilation.manifest import COMMANDS, Build, CompileCommand
+from dbhone.compilation.manifest import Build
 from dbhone.compilation.timings import efficiency, lanes, timings, trace
 from dbhone.compilation.variant import parse_variant
 from dbhone.home import Session

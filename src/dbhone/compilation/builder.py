@@ -17,14 +17,13 @@ from dbhone.account import Tenant, take_back
 from dbhone.compilation import layouts
 from dbhone.compilation.artifacts import is_made, keep
 from dbhone.compilation.build_log import advance, first_error, lacks_header
+from dbhone.compilation.compile_commands import CompileCommand, read_commands
 from dbhone.compilation.manifest import (
     Build,
-    CompileCommand,
     KeptFile,
     Manifest,
     ProfileUse,
     read_build,
-    read_commands,
     write_manifest,
 )
 from dbhone.compilation.places import (

@@ -10,7 +10,8 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from dbhone.compilation.manifest import Build, CompileCommand
+from dbhone.compilation.compile_commands import CompileCommand
+from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import Phase
 from dbhone.measurement.record import BuildTarget, BuildTimings
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dbhone.compilation import manifest
-from dbhone.compilation.manifest import CompileCommand, count_commands, read_commands
+from dbhone.compilation import compile_commands
+from dbhone.compilation.compile_commands import CompileCommand, count_commands, read_commands
 from dbhone.errors import BuildError
 
 
@@ -68,7 +68,7 @@ def test_a_record_longer_than_any_builds_is_forged(
 ) -> None:
     path = tmp_path / "commands.jsonl"
     path.write_text(record())
-    monkeypatch.setattr(manifest, "_LONGEST_RECORD", 50)
+    monkeypatch.setattr(compile_commands, "_LONGEST_RECORD", 50)
     for read in (read_commands, count_commands):
         with pytest.raises(BuildError, match="the build wrote to hone's record"):
             read(path)
