@@ -12,11 +12,9 @@ import sqlalchemy as sa
 
 from dbhone.errors import StoreError
 from dbhone.files import digest_of
+from dbhone.measurement.build_facts import BuildTarget, BuildTimings, CodeLayout
 from dbhone.measurement.metric import FIGURES
 from dbhone.measurement.record import (
-    BuildTarget,
-    BuildTimings,
-    CodeLayout,
     Design,
     Group,
     Invocation,
