@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.compilation import builder
+from dbhone.compilation import builder, compliance, kept_builds
 from dbhone.compilation.manifest import Build, all_builds, read_build
 from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.toolchain import CalledProgram, Compiler
@@ -74,7 +74,7 @@ def test_an_old_build_is_found_until_the_programs_that_its_compiler_calls_change
     upgraded.path.touch()
     compiler = dataclasses.replace(spec.compiler, linker=upgraded)
     newer = dataclasses.replace(spec, compiler=compiler)
-    assert builder.find_made(session.home, newer) is None
+    assert kept_builds.find_made(session.home, newer) is None
 
 
 def test_whatever_differs_in_the_inputs_makes_another_build(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_flags_that_the_build_overrides_are_an_error(tmp_path: Path, session: Se
 def test_a_tree_may_compile_a_few_files_in_its_own_way(
     tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(builder, "_OWN_WAY", 1.0)  # of two files a few are all
+    monkeypatch.setattr(compliance, "_OWN_WAY", 1.0)  # of two files a few are all
     spec = make_spec(make_tree(tmp_path / "source"), dbms=Tiny(own_flags=("-O1",)))
     assert builder.make(spec, session, ignore).manifest.compile_commands == 2
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from dbhone import registry
-from dbhone.compilation import builder, post_link, profile
+from dbhone.compilation import builder, kept_builds, post_link, profile
 from dbhone.compilation.bolt import find_usable_bolt
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
@@ -221,7 +221,7 @@ class BuildService:
     def compile(self, inputs: BuildInputs, pass_: Pass, profile: Profile | None) -> BuildResult:
         """Return the build of one pass, making it unless it exists."""
         spec = self.spec(inputs, pass_, profile)
-        known = builder.find_made(self.session.home, spec)
+        known = kept_builds.find_made(self.session.home, spec)
         if known is not None:
             return BuildResult(build=known, tree=spec.tree, reused=True)
         build = self.exclusively(
@@ -241,7 +241,7 @@ class BuildService:
             bolt=find_usable_bolt(),
             profile=profile,
         )
-        known = builder.find(self.session.home, spec.digest())
+        known = kept_builds.find(self.session.home, spec.digest())
         build = known or self.exclusively(lambda: post_link.make(spec, self.session, self._detail))
         return BuildResult(
             build=build, tree=linked.tree, reused=known is not None, linked=linked.build

@@ -10,7 +10,7 @@ import math
 import statistics
 from collections.abc import Iterable, Iterator
 
-from dbhone.compilation import builder
+from dbhone.compilation import builder, kept_builds
 from dbhone.compilation.bolt import find_usable_bolt
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build, Manifest, all_builds
@@ -171,7 +171,7 @@ class BuildEstimator:
                 bolt=find_usable_bolt(),
                 profile=profile,
             )
-            return builder.find(self._home, changed.digest())
+            return kept_builds.find(self._home, changed.digest())
         spec = BuildSpec(
             inputs=inputs,
             dbms=load_dbms(inputs.dbms),
@@ -180,7 +180,7 @@ class BuildEstimator:
             compiler=compiler,
             profile=profile,
         )
-        return builder.find_made(self._home, spec)
+        return kept_builds.find_made(self._home, spec)
 
     def _ready_made(self, tree: SourceTree) -> Build | None:
         return ready_made.find(self._home, find_unpacked(tree, self._home))
