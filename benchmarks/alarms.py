@@ -16,15 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.analysis.verdict import (
-    Direction,
-    Effect,
-    Summary,
-    differs,
-    direction_of,
-    half_width,
-    overall,
-)
+from dbhone.analysis.precision import half_width
+from dbhone.analysis.verdict import Direction, Effect, Summary, differs, direction_of, overall
 from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.load import parse
 from dbhone.experiment.run_lifecycle import begin

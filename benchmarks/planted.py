@@ -28,7 +28,8 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.alarms import PLANTED, WORK, holds, line, listed, measured, row
-from dbhone.analysis.verdict import Effect, Summary, half_width
+from dbhone.analysis.precision import half_width
+from dbhone.analysis.verdict import Effect, Summary
 from dbhone.errors import SourceError
 from dbhone.home import Home, locate, open_session
 from dbhone.report.findings import Findings, findings_of

@@ -2,13 +2,15 @@
 
 A program is installed below a prefix, as ``PREFIX/bin/PROGRAM``, and finds the rest of its files by
 that. Some prefixes hold more than programs. ``~/.local`` has what other programs keep for the user,
-hone's home among it, which is no stranger's business.
+hone's home among it, which is no stranger's business. Nor are the home folders of other users:
+PATH may lead there when hone is run by sudo.
 """
 
 from __future__ import annotations
 
 import glob
 import os
+import pwd
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
@@ -19,14 +21,15 @@ from dbhone.home import Home
 
 _PARTS = ("bin", "include", "lib", "lib32", "lib64", "libexec", "pyvenv.cfg", "*-linux-*")
 """What programs have below their prefix. The last is gcc's, such as ``x86_64-linux-gnu``."""
-_WHOLE = ("pkg/tool", "lib/modules")
-"""One of these is below the prefix of Go and of Java, which have nothing else in it."""
+_WHOLE = ("pkg/tool", "lib/modules", "Cellar")
+"""One of these is below the prefix of Go, of Java and of Homebrew, which have nothing else in it.
+"""
 
 
 def program_folders(programs: Iterable[Path | str], home: Home) -> tuple[Path, ...]:
     """Return the files and folders that programs need, where they are not the system's.
 
-    It is the prefix of each. Of one in the user's home folder, and of one that holds hone's
+    It is the prefix of each. Of one in a user's home folder, and of one that holds hone's
     ``home``, it is those parts that belong to programs. Programs that PATH does not lead to are
     skipped.
     """
@@ -66,7 +69,10 @@ def _ways_to(program: Path | str) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class _Private:
-    """The home folders of the user and of hone, of which strangers see programs only."""
+    """The home folders of users and of hone, of which strangers see programs only.
+
+    ``user`` is who runs hone. The home folders of others are known by their owners.
+    """
 
     user: Path
     hone: Path
@@ -89,9 +95,9 @@ class _Private:
     def in_prefix(self, prefix: Path, program: str) -> Iterator[Path]:
         """Yield what a program needs below its prefix: all, or the parts that are there."""
         real = prefix.resolve()
-        if self.user.is_relative_to(real):
+        if self.user.is_relative_to(real) or _is_home(real):
             yield prefix / "bin"
-        elif self.lies_in(real) or (real.is_relative_to(self.user) and not _is_whole(real)):
+        elif self.lies_in(real) or (self._is_in_home(real) and not _is_whole(real)):
             shared = f"share/{glob.escape(program)}*"
             found = (path for part in (*_PARTS, shared) for path in sorted(prefix.glob(part)))
             yield from (path for path in found if not self.lies_in(path))
@@ -101,7 +107,20 @@ class _Private:
     def lies_in(self, folder: Path) -> bool:
         """Return whether one of them is in a folder, which must not be seen whole then."""
         real = folder.resolve()
-        return self.user.is_relative_to(real) or self.hone.is_relative_to(real)
+        held = self.user.is_relative_to(real) or self.hone.is_relative_to(real)
+        return held or _is_home(real)
+
+    def _is_in_home(self, real: Path) -> bool:
+        return real.is_relative_to(self.user) or any(map(_is_home, real.parents))
+
+
+def _is_home(folder: Path) -> bool:
+    """Return whether a folder is the home folder of its owner."""
+    try:
+        home = pwd.getpwuid(folder.stat().st_uid).pw_dir
+    except (OSError, KeyError):
+        return False
+    return home != "/" and Path(home).resolve() == folder
 
 
 def _is_whole(prefix: Path) -> bool:

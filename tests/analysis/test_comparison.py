@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbhone.analysis.comparison import analyse
+from dbhone.analysis.precision import half_width
 from dbhone.analysis.verdict import (
     Analysis,
     Direction,
@@ -13,7 +14,6 @@ from dbhone.analysis.verdict import (
     Summary,
     Verdict,
     direction_of,
-    half_width,
     is_clear,
 )
 from dbhone.errors import HoneError

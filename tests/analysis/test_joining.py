@@ -11,7 +11,8 @@ from dbhone.analysis.change_points import find_changes
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.joinable_run import joinable
 from dbhone.analysis.joining import Joined, join
-from dbhone.analysis.verdict import Analysis, half_width
+from dbhone.analysis.precision import half_width
+from dbhone.analysis.verdict import Analysis
 from dbhone.errors import UsageError
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Run, Warning

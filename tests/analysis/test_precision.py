@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbhone.analysis.verdict import blocks_needed, precision
+from dbhone.analysis.precision import blocks_needed, precision
 from dbhone.measurement.metric import CPU_SECONDS
 from tests.analysis.blocks import analysed, noisy, samples
 

@@ -13,8 +13,9 @@ from click.testing import CliRunner, Result
 
 from dbhone.cli.commands import build as module
 from dbhone.cli.main import hone
+from dbhone.compilation.compile_commands import COMMANDS, CompileCommand
 from dbhone.compilation.inputs import BuildInputs
-from dbhone.compilation.manifest import COMMANDS, Build, CompileCommand
+from dbhone.compilation.manifest import Build
 from dbhone.compilation.transforms.base import Pass
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import Detail, Listener

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from dbhone.compilation import builder
+from dbhone.compilation import builder, compliance, kept_builds
 from dbhone.compilation.manifest import Build, all_builds, read_build
-from dbhone.compilation.toolchain import Compiler
+from dbhone.compilation.spec import BuildSpec
+from dbhone.compilation.toolchain import CalledProgram, Compiler
 from dbhone.errors import BuildError, MachineError, ToolError, UsageError
 from dbhone.files import digest_of_tree
 from dbhone.home import Home, Session, open_session
@@ -57,6 +59,22 @@ def test_the_same_inputs_are_never_built_twice(tmp_path: Path, session: Session)
     steps.clear()
     assert builder.make(make_spec(tree), session, steps.append).folder == first.folder
     assert not steps
+
+
+def test_an_old_build_is_found_until_the_programs_that_its_compiler_calls_change(
+    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"))
+    with monkeypatch.context() as before:
+        before.setattr(BuildSpec, "digest", BuildSpec.old_digest)
+        build = builder.make(spec, session, ignore)
+    assert build.digest != spec.digest()
+    assert builder.make(spec, session, ignore).folder == build.folder
+    upgraded = CalledProgram(path=tmp_path / "ld", identity="GNU ld 2.42")
+    upgraded.path.touch()
+    compiler = dataclasses.replace(spec.compiler, linker=upgraded)
+    newer = dataclasses.replace(spec, compiler=compiler)
+    assert kept_builds.find_made(session.home, newer) is None
 
 
 def test_whatever_differs_in_the_inputs_makes_another_build(tmp_path: Path) -> None:
@@ -149,7 +167,7 @@ def test_flags_that_the_build_overrides_are_an_error(tmp_path: Path, session: Se
 def test_a_tree_may_compile_a_few_files_in_its_own_way(
     tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(builder, "_OWN_WAY", 1.0)  # of two files a few are all
+    monkeypatch.setattr(compliance, "_OWN_WAY", 1.0)  # of two files a few are all
     spec = make_spec(make_tree(tmp_path / "source"), dbms=Tiny(own_flags=("-O1",)))
     assert builder.make(spec, session, ignore).manifest.compile_commands == 2
 

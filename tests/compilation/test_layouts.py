@@ -14,8 +14,9 @@ from types import SimpleNamespace
 import pytest
 
 from dbhone.compilation import builder, layouts
+from dbhone.compilation.compile_commands import CompileCommand
 from dbhone.compilation.layouts import find_link, keep_layout, provide_lto_wrapper
-from dbhone.compilation.manifest import LAYOUTS, LOG, Build, CompileCommand
+from dbhone.compilation.manifest import LAYOUTS, LOG, Build
 from dbhone.compilation.timings import timings
 from dbhone.errors import BuildError, VariantError
 from dbhone.files import is_open_to_all

@@ -1,74 +1,38 @@
-"""What is read out of the record of a compile command."""
+"""What is read out of the manifests of builds, those of older hones among them."""
 
 from __future__ import annotations
 
-import json
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from dbhone.compilation import manifest
-from dbhone.compilation.manifest import CompileCommand, count_commands, read_commands
-from dbhone.errors import BuildError
+from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.manifest import read_build, write_manifest
+from dbhone.compilation.variant import parse_variant
+from tests.compilation.plain_build import plain_build
 
-
-def command(*argv: str, status: int = 0) -> CompileCommand:
-    return CompileCommand(
-        phase="compile", began=0.0, seconds=1.0, cpu=1.0, memory=1, status=status, argv=argv
-    )
-
-
-@pytest.mark.parametrize("source", ["x.c", "x.cc", "x.cpp", "S"])
-def test_a_source_file_is_compiled(source: str) -> None:
-    assert command("-O2", "-c", source, "-o", "x.o").compiles
-    assert not command("-O2", "-c", source, "-o", "x.o", status=1).compiles
-
-
-@pytest.mark.parametrize("source", ["huf_decompress_amd64.S", "x.s"])
-def test_assembly_is_not_compiled(source: str) -> None:
-    assert not command("-O3", "-o", f"{source}.o", "-c", source).compiles
-
-
-def test_linking_is_not_compiling() -> None:
-    assert not command("-O2", "x.o", "-o", "x").compiles
+OLD = datetime(2026, 11, 27, 13, 48, tzinfo=UTC)
+NEW = datetime(2026, 11, 28, 13, 48, tzinfo=UTC)
+LINKED = {"configure": 20.0, "compile": 100.0, "layouts": 30.0}
 
 
 @pytest.mark.parametrize(
-    ("words", "tells"),
+    ("seconds", "phases", "built_at", "told"),
     [
-        ((), True),
-        (("-Wmissing-profile",), True),
-        (("-Wmissing-profile", "-Wno-missing-profile"), False),
-        (("-Wno-missing-profile", "-Wmissing-profile"), True),
+        (150.5, LINKED, OLD, 120.5),
+        (120.5, LINKED, OLD, 120.5),
+        (150.5, LINKED, NEW, 150.5),
+        (120.5, {"configure": 20.0, "compile": 100.0}, OLD, 120.5),
+        (5.0, {}, OLD, 5.0),
     ],
 )
-def test_the_last_word_on_missing_profiles_holds(words: tuple[str, ...], tells: bool) -> None:
-    assert command("-c", "x.c", *words).tells_missing_profile is tells
-
-
-def record(**values: Any) -> str:
-    known = {"phase": "compile", "began": 1.0, "seconds": 1.0, "cpu": 1.0, "memory": 1, "status": 0}
-    return json.dumps({**known, "argv": ["-c", "x.c"], **values}) + "\n"
-
-
-@pytest.mark.parametrize("value", [float("inf"), float("nan"), 1e308, -1.0])
-@pytest.mark.parametrize("name", ["began", "seconds", "cpu"])
-def test_times_that_no_clock_shows_are_forged(tmp_path: Path, name: str, value: float) -> None:
-    path = tmp_path / "commands.jsonl"
-    path.write_text(record())
-    assert len(read_commands(path)) == count_commands(path) == 1
-    path.write_text(record(**{name: value}))
-    with pytest.raises(BuildError, match="the build wrote to hone's record"):
-        read_commands(path)
-
-
-def test_a_record_longer_than_any_builds_is_forged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_seconds_of_a_build_never_include_the_linking_of_other_layouts(
+    tmp_path: Path, seconds: float, phases: dict[str, float], built_at: datetime, told: float
 ) -> None:
-    path = tmp_path / "commands.jsonl"
-    path.write_text(record())
-    monkeypatch.setattr(manifest, "_LONGEST_RECORD", 50)
-    for read in (read_commands, count_commands):
-        with pytest.raises(BuildError, match="the build wrote to hone's record"):
-            read(path)
+    inputs = BuildInputs(dbms="sqlite", source="apt:sqlite3=1", variant=parse_variant("rel"))
+    kept = plain_build(tmp_path, inputs, seconds=seconds, phase_seconds=phases, built_at=built_at)
+    write_manifest(tmp_path, kept.manifest)
+    build = read_build(tmp_path)
+    assert build is not None
+    assert (build.manifest.seconds, build.manifest.phase_seconds) == (told, phases)

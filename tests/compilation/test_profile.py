@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dbhone import process
-from dbhone.compilation import builder, profile
+from dbhone.compilation import builder, kept_builds, profile
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile import FinishedTraining, Profile
 from dbhone.compilation.profile_counts import counters_of, counters_of_build
@@ -115,7 +115,7 @@ def test_an_instrumented_build_of_another_place_is_made_again(
     build = instrumented(tree, session, "gcc")
     enclosed = can_enclose()
     monkeypatch.setattr(process, "can_enclose", lambda: not enclosed)
-    assert builder.find(session.home, build.digest) is None
+    assert kept_builds.find(session.home, build.digest) is None
 
 
 @pytest.mark.skipif(not can_enclose(), reason="this machine cannot make sandboxes")
@@ -123,7 +123,7 @@ def test_a_home_that_is_moved_keeps_its_profiles(tmp_path: Path, session: Sessio
     build = instrumented(make_tree(tmp_path / "source"), session, "gcc")
     session.home.root.rename(tmp_path / "moved")
     with open_session(Home(tmp_path / "moved")) as later:
-        assert builder.find(later.home, build.digest) is not None
+        assert kept_builds.find(later.home, build.digest) is not None
     (tmp_path / "moved").rename(session.home.root)
 
 

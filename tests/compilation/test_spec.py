@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dbhone.compilation.toolchain import Compiler
+from dbhone.compilation.toolchain import CalledProgram, Compiler
 from dbhone.compilation.transforms.base import CompilerFamily
 from tests.compilation.tiny import Tiny, make_spec, make_tree
 
@@ -45,6 +45,30 @@ def test_digests_stay_so_that_kept_builds_are_found(
     dbms.takes_options = True
     spec = make_spec(make_tree(tmp_path / "source"), variant, dbms=dbms, **changes)
     assert dataclasses.replace(spec, compiler=GCC).digest() == digest
+
+
+def test_another_assembler_or_linker_that_the_compiler_calls_makes_another_build(
+    tmp_path: Path,
+) -> None:
+    old, new = (CalledProgram(path=Path("/usr/bin/ld"), identity=f"ld {n}") for n in (1, 2))
+    spec = make_spec(make_tree(tmp_path / "source"))
+    compilers = (
+        GCC,
+        dataclasses.replace(GCC, linker=old),
+        dataclasses.replace(GCC, linker=new),
+        dataclasses.replace(GCC, assembler=old, linker=old),
+    )
+    digests = {dataclasses.replace(spec, compiler=one).digest() for one in compilers}
+    assert len(digests) == 4
+
+
+def test_the_linker_that_a_compiler_would_call_is_no_input_where_another_is_named(
+    tmp_path: Path,
+) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), linker="mold")
+    called = CalledProgram(path=Path("/usr/bin/ld"), identity="ld 1")
+    with_it = dataclasses.replace(spec, compiler=dataclasses.replace(GCC, linker=called))
+    assert with_it.digest() == dataclasses.replace(spec, compiler=GCC).digest()
 
 
 def test_a_patched_linker_that_tells_the_same_version_makes_another_build(

@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.compilation import builder
+from dbhone.compilation.compile_commands import COMMANDS, CompileCommand
 from dbhone.compilation.inputs import BuildInputs
-from dbhone.compilation.manifest import COMMANDS, Build, CompileCommand
+from dbhone.compilation.manifest import Build
 from dbhone.compilation.timings import efficiency, lanes, timings, trace
 from dbhone.compilation.variant import parse_variant
 from dbhone.home import Session
-from dbhone.measurement.record import BuildTarget
+from dbhone.measurement.build_facts import BuildTarget
 from tests.compilation.plain_build import plain_build
 from tests.compilation.tiny import make_spec, make_tree
 

@@ -86,6 +86,22 @@ def test_a_compiler_that_a_distribution_brought_is_known_by_its_version(
     assert (compiler.identity == "gcc (GCC) 13.2.0") == brought
 
 
+def test_the_assembler_and_the_linker_that_a_compiler_calls_are_known(path: Path) -> None:
+    pretend(path, "as", "echo GNU assembler 2.40")
+    pretend(path, "ld", "echo GNU ld 2.40")
+    own = path.parent / "own"
+    own.mkdir()
+    pretend(own, "ld", "echo LLD 19.1")
+    pretend(path, "gcc", 'case "$1" in -print*) echo "${1#*=}";; *) echo gcc 13.2.0;; esac')
+    says = f"-print*) echo {own / 'ld'};; *) echo clang version 19.1.0"
+    pretend(path, "clang", f'case "$1" in {says};; esac')
+    gcc, clang = find_compiler("gcc"), find_compiler("clang")
+    assert gcc.assembler is not None and gcc.assembler.identity.startswith("GNU assembler 2.40")
+    assert gcc.linker is not None and gcc.linker.path == path / "ld"
+    assert clang.assembler is None
+    assert clang.linker is not None and clang.linker.identity.startswith("LLD 19.1")
+
+
 def test_a_library_that_came_with_a_program_tells_it_from_others(tmp_path: Path) -> None:
     true = Path("/bin/true")
     links = read_links(true)

@@ -21,7 +21,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dbhone.compilation.bolt import read_report, stuck_function
-from dbhone.compilation.manifest import read_build, read_commands
+from dbhone.compilation.compile_commands import read_commands
+from dbhone.compilation.manifest import read_build
 from dbhone.compilation.printed_counts import bolt_branches, clang_functions, gcc_functions
 from dbhone.dbms.base_server import server_systems
 from dbhone.errors import HoneError, ProfileError

@@ -413,6 +413,20 @@ def test_the_source_of_a_profile_is_not_taken_for_that_of_the_subject_when_the_r
     assert taken == ["apt:sqlite3"]
 
 
+@pytest.mark.parametrize("derived", ["0" * 64, "1" * 64])
+def test_a_source_that_is_edited_before_it_is_built_is_known_again_when_the_run_goes_on(
+    bench: Bench, failed_once: tuple[Experiment, Run], monkeypatch: pytest.MonkeyPatch, derived: str
+) -> None:
+    experiment, run = failed_once
+    fetched = make_tree(bench.session.workdir("fetched") / "source")
+    monkeypatch.setattr(PretendedService, "only_tree", fetched)
+    edited = replace(fetched, digest=derived)
+    monkeypatch.setattr(PretendedService, "tree_to_take", lambda *_: edited)
+    changed = pytest.raises(UsageError, match="apt:sqlite3 is no longer what it was when run 1")
+    with contextlib.nullcontext() if derived == run.subjects[0].source_digest else changed:
+        assert bench.execute(experiment, bench.store.run(run.id)).state is RunState.DONE
+
+
 def record_failure(bench: Bench, run: Run, subject: str) -> None:
     """Keep an invocation of a subject on the set main."""
     invocation = Invocation(
@@ -468,6 +482,17 @@ def test_a_footnote_on_what_no_longer_counts_is_withdrawn_when_the_run_goes_on(
     bench.store.supersede(run.id, block=0, set="main")
     mended = bench.execute(experiment, bench.store.run(run.id))
     assert "failed-invocations" not in {each.code for each in mended.warnings}
+
+
+def test_a_footnote_tells_what_all_sessions_waited_for_other_hones(
+    bench: Bench, failed_once: tuple[Experiment, Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment, run = failed_once
+    monkeypatch.setattr(PretendedService, "waited", 40.0)
+    for told in ("40 s were", "80 s were"):
+        run = bench.execute(experiment, bench.store.run(run.id))
+        (text,) = (each.text for each in run.warnings if each.code == "waited")
+        assert text.startswith(told)
 
 
 def test_an_error_is_kept_with_the_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from dbhone.experiment.events import Event
 from dbhone.experiment.recorder import RunRecorder
+from dbhone.measurement.record import RunState
 from dbhone.measurement.store import Store
 from tests.measurement.store_records import NEW_RUN
 
@@ -47,10 +48,26 @@ def test_what_is_waited_for_another_hone_is_no_part_of_the_budget(
         assert journal.clock() - began == 60.0
         assert (journal.spent(), journal.left()) == (60.0, 540.0)
         journal.tick()
-        assert store.run(run.id).seconds == 60.0
+        kept = store.run(run.id)
+        assert (kept.seconds, kept.waited_seconds) == (60.0, 1200.0)
         # A later session goes on from there.
-        again = RunRecorder(store.run(run.id), store, heard.append, 600.0)
-        assert (again.spent(), again.left()) == (60.0, 540.0)
+        again = RunRecorder(kept, store, heard.append, 600.0)
+        assert (again.spent(), again.left(), again.waited()) == (60.0, 540.0, 1200.0)
+
+
+def test_what_several_sessions_waited_is_added_up(tmp_path: Path, clock: Clock) -> None:
+    with Store.open(tmp_path / "store.db") as store:
+        run = store.create_run(NEW_RUN)
+        for _ in range(2):
+            clock.waited = 0.0
+            session = RunRecorder(
+                store.run(run.id), store, lambda _: None, 600.0, waited=lambda: clock.waited
+            )
+            clock.wait(30.0)
+            session.tick()
+            clock.wait(70.0)
+            session.close(RunState.INTERRUPTED, "interrupted by the user")
+        assert session.waited() == store.run(run.id).waited_seconds == 200.0
 
 
 def test_nothing_is_left_of_a_budget_that_is_spent(tmp_path: Path, clock: Clock) -> None:

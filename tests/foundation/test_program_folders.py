@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pwd
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -92,6 +94,39 @@ def test_of_a_prefix_with_hones_home_the_parts_for_programs_are_seen(
 def test_a_program_directly_in_the_home_folder_is_seen_alone(user: Path, home: Home) -> None:
     program = installed(user / "gcc")
     assert program_folders([program], home) == (program,)
+
+
+class TestHomeOfAnotherUser:
+    """What sudo finds by the PATH of whoever called it."""
+
+    @pytest.fixture
+    def other(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        folder = tmp_path / "other"
+        folder.mkdir()
+        owner = SimpleNamespace(pw_dir=str(folder))
+        monkeypatch.setattr(pwd, "getpwuid", lambda _: owner)
+        return folder
+
+    @pytest.mark.parametrize(
+        ("program", "files", "seen"),
+        [
+            ("bin/gcc", ["secret"], ["bin"]),
+            (".local/bin/meson", ["lib/x", "share/keyrings/x"], [".local/bin", ".local/lib"]),
+            ("gcc", [], ["gcc"]),
+            (".linuxbrew/bin/gcc", ["Cellar/gcc/x", "opt/x"], [".linuxbrew"]),
+        ],
+    )
+    def test_shows_what_belongs_to_programs(
+        self, other: Path, home: Home, program: str, files: list[str], seen: list[str]
+    ) -> None:
+        path = installed(other / program, *files)
+        assert program_folders([path], home) == tuple(other / part for part in seen)
+
+    def test_is_shown_by_no_folder_of_path(
+        self, other: Path, home: Home, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("PATH", f"{other}:{other / 'bin'}")
+        assert searched_folders(home) == (other / "bin",)
 
 
 def test_what_a_link_leads_to_is_seen_too(tmp_path: Path, user: Path, home: Home) -> None:

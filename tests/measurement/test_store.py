@@ -13,17 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbhone.errors import StoreError, UsageError
+from dbhone.measurement.build_facts import BuildTarget, BuildTimings
 from dbhone.measurement.metric import FIGURES
-from dbhone.measurement.record import (
-    BuildTarget,
-    BuildTimings,
-    Group,
-    Measurement,
-    Role,
-    RunState,
-    Step,
-    Warning,
-)
+from dbhone.measurement.record import Group, Measurement, Role, RunState, Step, Warning
 from dbhone.measurement.store import Store
 from dbhone.measurement.tables import METADATA
 from tests.analysis.columns import columns

@@ -9,18 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dbhone.measurement.build_facts import BuildTarget, BuildTimings
 from dbhone.measurement.metric import FIGURES
-from dbhone.measurement.record import (
-    BuildTarget,
-    BuildTimings,
-    Group,
-    Machine,
-    Role,
-    Run,
-    Step,
-    Subject,
-    Warning,
-)
+from dbhone.measurement.record import Group, Machine, Role, Run, Step, Subject, Warning
 from dbhone.measurement.sample_array import SampleArray
 from tests.analysis.columns import samples_of
 from tests.report.sample_run import a_run

@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dbhone.measurement.record import COLD, CodeLayout, Run, Subject, Warning
+from dbhone.measurement.build_facts import CodeLayout
+from dbhone.measurement.record import COLD, Run, Subject, Warning
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page, tables
 from dbhone.report.table import Table, plain

@@ -13,7 +13,7 @@ from werkzeug.test import Client
 
 from dbhone.activity import Activity, tell
 from dbhone.home import Home, open_session
-from dbhone.measurement.record import Run, RunState, Subject, Warning
+from dbhone.measurement.record import REJECTED, Run, RunState, Subject, Warning
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
 from dbhone.serve import run_service
@@ -82,6 +82,17 @@ class TestList:
         assert re.search(r"pgo\S* is \d\.\d+ times as fast as rel", text)
         assert "none were measured" in text
         assert '<a href="/runs/2/live">failed</a>' in text
+
+    def test_a_candidate_that_a_search_rejects_later_is_told(
+        self, store: Store, client: Client
+    ) -> None:
+        run = small()
+        number = keep(store, run, samples(run, SMALL))
+        (winner,) = re.findall(r">(\S+) is \d\.\d+ times as fast as rel", shown(client, "/"))
+        shown(client, f"/runs/{number}/live")
+        store.add_warning(number, Warning(code=REJECTED, text="it crashed", subject=winner))
+        assert "times as fast as rel, but was rejected" in shown(client, "/")
+        assert "But it was rejected: it crashed" in shown(client, f"/runs/{number}/live")
 
     def test_filters_are_addresses(self, store: Store, client: Client) -> None:
         run = small()

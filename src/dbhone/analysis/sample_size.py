@@ -6,17 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dbhone.analysis.verdict import (
-    CLEAR,
-    MINIMUM_BLOCKS,
-    Analysis,
-    Verdict,
-    blocks_needed,
-    half_width,
-    judged_summaries,
-    precision,
-    typical,
-)
+from dbhone.analysis.precision import blocks_needed, half_width, precision, typical
+from dbhone.analysis.verdict import CLEAR, MINIMUM_BLOCKS, Analysis, Verdict, judged_summaries
 from dbhone.measurement.record import Run, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.units import count_of, duration, listed

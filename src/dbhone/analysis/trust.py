@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dbhone.analysis.gravity import CONTROL_DIFFERS, FAILED_INVOCATIONS, MANY_REFUSED
+from dbhone.analysis.precision import half_width
 from dbhone.analysis.verdict import (
     Analysis,
     Summary,
@@ -19,7 +20,6 @@ from dbhone.analysis.verdict import (
     differs,
     find_best,
     find_winner,
-    half_width,
     likely,
     overall,
     sound_scores,

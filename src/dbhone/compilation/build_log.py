@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from dbhone.compilation.manifest import count_commands
+from dbhone.compilation.compile_commands import count_commands
 
 _ERROR_LINE = re.compile(r"\berror[: ]|\*\*\* ", re.IGNORECASE)
 _NO_ERROR = ("$ ", "-- ")

@@ -8,31 +8,33 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 from dbhone import process
-from dbhone.account import Tenant, take_back
+from dbhone.account import Tenant
 from dbhone.compilation import layouts
 from dbhone.compilation.artifacts import is_made, keep
 from dbhone.compilation.build_log import advance, first_error, lacks_header
+from dbhone.compilation.compile_commands import CompileCommand, read_commands
+from dbhone.compilation.compliance import (
+    WRONG_PROFILE,
+    flags_problem,
+    has_wrong_profile,
+    profile_problem,
+    profile_use,
+)
+from dbhone.compilation.kept_builds import find_made, keep_build
 from dbhone.compilation.manifest import (
     Build,
-    CompileCommand,
     KeptFile,
     Manifest,
     ProfileUse,
-    read_build,
-    read_commands,
-    write_manifest,
 )
 from dbhone.compilation.places import (
     COMPILER_WRAPPER,
     RECORDING_COMPILERS,
     BuildPlaces,
-    counters_folder,
-    usual_folder_seen,
     work_name,
 )
 from dbhone.compilation.profile_counts import training_environment
@@ -47,8 +49,7 @@ from dbhone.errors import (
     ProfileError,
     ToolError,
 )
-from dbhone.files import freeze, open_to_all, publish
-from dbhone.home import Home, Notify, Session
+from dbhone.home import Notify, Session
 from dbhone.requirements import Missing, Requirement, RequirementKind, missing
 from dbhone.tenant import tenancy
 from dbhone.untrusted_files import read_untrusted
@@ -59,48 +60,13 @@ _UPSETTING = re.compile(r"[^\w/.@+~-]")
 _NO_SPACE = ("no space left on device", "file too large")
 _LONGEST_LOG = 1 << 28
 """Bytes of a log that are looked at."""
-_MISSING_PROFILE = re.compile(rb"profile count data file not found|no profile data available")
-_WRONG_PROFILE = re.compile(
-    rb"\[-W(?:error=)?coverage-mismatch\]|profile data may be (?:corrupted|out)"
-)
-_CHANGED_FUNCTION = re.compile(
-    rb"(?:control flow of|profile data for) function (.{1,2000}?) does not match its profile data"
-    rb"|function control flow change detected \(hash mismatch\) (\S{1,2000})"
-)
-_NAMESAKES = 0.01
-"""The share of the functions in clang's profile that may have the name of one that is no part of
-it. Programs that a build makes for its own use have a ``main`` each."""
-
-_LAST_COUNTS = ("-O", "-march=")
-"""The beginnings of flags of which a compiler obeys the last."""
 _SEEDS_APART = 1_000
 """Between the first layouts of two copies of a build, which must not be the same ones."""
-_OWN_WAY = 0.01
-"""The share of the compile commands in which another such flag may come last. On ARM, trees compile
-their checksums by a ``-march`` of their own: in PostgreSQL one file of 800."""
 
 
 def available_cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0))
-
-
-def find(home: Home, digest: str) -> Build | None:
-    """Return the finished build with this digest, None if there is none.
-
-    An instrumented build that was made at another place is none: a profile of it would not fit
-    what is compiled here. BOLT's writes its counters to one place.
-    """
-    build = read_build(home.builds / digest)
-    if build is None or not build.manifest.pass_.trains:
-        return build
-    manifest = build.manifest
-    here = (
-        counters_folder(home, digest)
-        if manifest.pass_.post_link
-        else usual_folder_seen(home, manifest.source_digest)
-    )
-    return build if manifest.folder == str(here) else None
 
 
 def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None = None) -> Build:
@@ -110,8 +76,7 @@ def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None 
     commands run at once, as many as there are cores if it is None. Raises BuildError, with the
     log, when a step fails; ProfileError when the compiler did not take the profile.
     """
-    digest = spec.digest()
-    kept_build = find(session.home, digest)
+    kept_build = find_made(session.home, spec)
     if kept_build is not None:
         return kept_build
     spec.check()
@@ -119,7 +84,7 @@ def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None 
         _check_programs(spec)
     _check_folder(session.scratch)
     with session.fixed_workdir(work_name(spec.tree.digest)) as work, tenancy(session) as tenant:
-        making = _Making(spec, digest, session, work, tenant, notify)
+        making = _Making(spec, session, work, tenant, notify)
         return making.run(jobs or available_cores())
 
 
@@ -150,37 +115,19 @@ def _check_folder(folder: Path) -> None:
         )
 
 
-def keep_build(result: Path, manifest: Manifest, session: Session) -> Build:
-    """Let the finished folder ``result`` appear among the builds, and return the build."""
-    write_manifest(result, manifest)
-    take_back(result)
-    open_to_all(result)
-    freeze(result)
-    result.chmod(0o755)  # a folder must be writable to be renamed by its owner
-    final = session.home.builds / manifest.digest
-    if final.exists():  # a damaged one: find() has refused it
-        shutil.move(final, session.workdir("damaged"))
-    publish(result, final)
-    build = read_build(final)
-    if build is None:
-        raise BuildError(f"the build in {final} is damaged", hint="check the disk")
-    return build
-
-
 class _Making:
     """One build being made."""
 
     def __init__(
         self,
         spec: BuildSpec,
-        digest: str,
         session: Session,
         work: Path,
         tenant: Tenant,
         notify: Notify,
     ) -> None:
         self.spec = spec
-        self.digest = digest
+        self.digest = spec.digest()
         self.session = session
         self.notify = notify
         self.places = BuildPlaces(work, spec.tree.path)
@@ -311,8 +258,8 @@ class _Making:
         text = read_untrusted(self.places.log, limit=_LONGEST_LOG).decode("utf-8", "replace")
         if any(sign in text.lower() for sign in _NO_SPACE):
             return NoSpaceError("no space left on the disk while building", log=kept)
-        if self._has_wrong_profile(text.encode()):
-            return ProfileError("the profile does not match the source that is built", log=kept)
+        if has_wrong_profile(self.spec, text.encode()):
+            return ProfileError(WRONG_PROFILE, log=kept)
         what = f"building {self.spec.dbms.title} as {self.spec.inputs.variant.name} failed"
         cause = self.tenant.exceeded() or first_error(text) or f"{step.argv[0]} {finished.ending()}"
         return BuildError(f"{what}: {cause}", hint=self._advice(step, cause, kept), log=kept)
@@ -344,8 +291,9 @@ class _Making:
     def _manifest(self, recipe: Recipe, flags: Flags, seconds: float) -> Manifest:
         spec = self.spec
         compiled = self._compiled()
-        self._prove(flags, compiled)
-        use = self._profile_use(compiled)
+        problem = flags_problem(flags, compiled)
+        if problem is not None:
+            raise BuildError(problem, log=self._keep_log())
         return Manifest(
             digest=self.digest,
             inputs=spec.inputs,
@@ -360,7 +308,7 @@ class _Making:
             link_flags=(*flags.link, *flags.primary_link),
             steps=tuple(step.argv for step in recipe.steps),
             folder=str(self.places.folder_seen),
-            profile=use,
+            profile=self._profile_use(compiled),
             seconds=seconds,
             phase_seconds=self.phase_seconds,
             compile_commands=len(compiled),
@@ -380,63 +328,14 @@ class _Making:
             if command.phase == Phase.COMPILE and command.compiles
         )
 
-    def _prove(self, flags: Flags, compiled: tuple[CompileCommand, ...]) -> None:
-        """Make sure that the variant's flags reached every compile command, and took effect."""
-        if not compiled:
-            raise BuildError(
-                "no compile command was seen: the build did not use the compiler it was given",
-                log=self._keep_log(),
-            )
-        for flag in flags.proof:
-            missing = sum(flag not in command.argv for command in compiled)
-            if missing:
-                raise BuildError(
-                    f"{flag} did not reach {missing} of {len(compiled)} compile commands",
-                    log=self._keep_log(),
-                )
-            overriding = [last for last in _last_of_kind(flag, compiled) if last != flag]
-            if len(overriding) > _OWN_WAY * len(compiled):
-                raise BuildError(
-                    f"{overriding[0]} overrides {flag} in {len(overriding)} of {len(compiled)}"
-                    " compile commands",
-                    log=self._keep_log(),
-                )
-
     def _profile_use(self, compiled: tuple[CompileCommand, ...]) -> ProfileUse | None:
-        profile = self.spec.profile
-        if profile is None:
+        if self.spec.profile is None:
             return None
-        text = read_untrusted(self.places.log, limit=_LONGEST_LOG)
-        if self._has_wrong_profile(text):
-            raise ProfileError(
-                "the profile does not match the source that is built", log=self._keep_log()
-            )
-        missing = len(_MISSING_PROFILE.findall(text))
-        # MySQL's tree silences the warning for the libraries that it brings.
-        telling = sum(command.tells_missing_profile for command in compiled)
-        if missing >= telling:
-            raise ProfileError(
-                "the compiler found no profile for any of the files that it compiled",
-                log=self._keep_log(),
-            )
-        return ProfileUse(
-            **profile.trained().model_dump(),
-            units=len(compiled),
-            units_without_profile=missing,
-            functions_changed=len(_changed_functions(text)) if self._has_foreign_profile else 0,
-        )
-
-    @property
-    def _has_foreign_profile(self) -> bool:
-        return self.spec.inputs.profile_source is not None
-
-    def _has_wrong_profile(self, log: bytes) -> bool:
-        """Return whether the log says that the profile, of this very source, does not fit it."""
-        profile = self.spec.profile
-        if profile is None or self._has_foreign_profile:
-            return False
-        namesakes = max(1.0, _NAMESAKES * profile.facts.functions_executed)
-        return bool(_WRONG_PROFILE.search(log)) or len(_changed_functions(log)) > namesakes
+        log = read_untrusted(self.places.log, limit=_LONGEST_LOG)
+        problem = profile_problem(self.spec, compiled, log)
+        if problem is not None:
+            raise ProfileError(problem, log=self._keep_log())
+        return profile_use(self.spec, self.spec.profile, compiled, log)
 
     def _collect(self, recipe: Recipe) -> dict[str, KeptFile]:
         files = {}
@@ -451,16 +350,3 @@ class _Making:
                 artifact, self.places.objects, self.spec.tree.path, self.places.result
             )
         return files
-
-
-def _last_of_kind(flag: str, compiled: tuple[CompileCommand, ...]) -> Iterator[str]:
-    """Yield the flag that each command obeys, if ``flag`` is of a kind whose last one counts."""
-    kind = next((kind for kind in _LAST_COUNTS if flag.startswith(kind)), None)
-    if kind is not None:
-        for command in compiled:
-            yield [word for word in command.argv if word.startswith(kind)][-1]
-
-
-def _changed_functions(log: bytes) -> set[tuple[bytes, ...]]:
-    """Return the names of the functions that are not as they were when the profile was trained."""
-    return set(_CHANGED_FUNCTION.findall(log))

@@ -23,7 +23,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from dbhone.compilation.manifest import COMMANDS, LAYOUTS, LOG, CompileCommand
+from dbhone.compilation.compile_commands import COMMANDS, CompileCommand
+from dbhone.compilation.manifest import LAYOUTS, LOG
 from dbhone.compilation.transforms.base import CompilerFamily, Flags
 from dbhone.files import copy_tree
 from dbhone.requirements import Requirement

@@ -2,104 +2,32 @@
 
 from __future__ import annotations
 
-import json
-import re
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
-from posixpath import dirname, join, normpath
-from typing import Annotated, Any, TypeAlias
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
+from dbhone.compilation.compile_commands import COMMANDS, CompileCommand, read_commands
 from dbhone.compilation.inputs import BuildInputs, inputs_of_old_manifest
 from dbhone.compilation.transforms.base import CompilerFamily, Pass
-from dbhone.errors import BuildError
+from dbhone.dbms.base import Phase
 from dbhone.files import digest_of_file, digest_of_tree, tree_size, write_whole
 from dbhone.home import Home
 from dbhone.source.elf import read_compiler
-from dbhone.untrusted_files import open_untrusted
 
 FILE = "manifest.json"
 LOG = "build.log"
-COMMANDS = "commands.jsonl"
 USUAL_BASE = "rel"
 """The variant with which others are compared unless somebody names another."""
 LAYOUTS = "layouts"
 """The folder of a build's other layouts, each under its number."""
-_LONGEST_RECORD = 1 << 27
-"""Bytes of the file of compile commands; those of MySQL 8.0 take 5 MB."""
-_ASSEMBLY = (".S", ".s")
-_TARGET_FOLDER = re.compile(r"CMakeFiles/([^/]+)\.dir/|([^/]+)\.p/")
-"""Where CMake and meson put the objects of one target."""
+_LAYOUTS_APART = datetime(2026, 11, 28, tzinfo=UTC)
+"""Since then a build's seconds never include the linking of other layouts."""
 
 
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-_Seconds: TypeAlias = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)]
-"""Since the epoch, too. A build can write to the record: no sum of these overflows."""
-
-
-class CompileCommand(_Record):
-    """One call of the compiler; times in seconds, memory in bytes.
-
-    ``program`` is the name of the compiler, empty in old records. ``folder`` is where it was
-    called, relative to the build's folder.
-    """
-
-    phase: str
-    began: _Seconds
-    seconds: _Seconds
-    cpu: _Seconds
-    memory: int
-    status: int
-    program: str = ""
-    folder: str = "."
-    argv: tuple[str, ...]
-
-    @property
-    def compiles(self) -> bool:
-        """Whether it turned a source file into an object, rather than linked.
-
-        Assembly is not compiled: there is nothing in it to optimise.
-        """
-        return "-c" in self.argv and self.status == 0 and not self._assembles
-
-    @property
-    def links(self) -> bool:
-        """Whether it linked objects to the file that it names."""
-        return "-c" not in self.argv and "-o" in self.argv[:-1] and self.status == 0
-
-    @property
-    def _assembles(self) -> bool:
-        return any(word.endswith(_ASSEMBLY) for word in self.argv)
-
-    @property
-    def tells_missing_profile(self) -> bool:
-        """Whether the compiler would say that it found no profile for the file."""
-        warnings = [word for word in self.argv if word.endswith("missing-profile")]
-        return not warnings or warnings[-1] == "-Wmissing-profile"
-
-    @property
-    def output(self) -> str:
-        """The file that it made, or what it was about if it does not say, in the build's folder."""
-        if "-o" in self.argv[:-1]:
-            name = self.argv[self.argv.index("-o") + 1]
-        else:
-            name = next((word for word in reversed(self.argv) if not word.startswith("-")), "?")
-        return normpath(join(self.folder, name))
-
-    @property
-    def build_target(self) -> str:
-        """The target of CMake or meson that it belongs to; else the folder of its output.
-
-        A link makes the target whose objects it is given first.
-        """
-        words = (word for word in self.argv if not word.startswith("-"))
-        named = filter(None, map(_TARGET_FOLDER.search, (self.output, *words)))
-        own = next(named, None)
-        return (own[1] or own[2]) if own else dirname(self.output) or "."
 
 
 class KeptFile(_Record):
@@ -346,41 +274,6 @@ class Build:
         return read_commands(self.folder / COMMANDS)
 
 
-def read_commands(path: Path) -> tuple[CompileCommand, ...]:
-    """Return the records of a file of compile commands; an absent file has none.
-
-    Raises BuildError for a file to which the build itself wrote.
-    """
-    lines = _record(path).decode("utf-8", "replace").splitlines()
-    try:
-        return tuple(CompileCommand.model_validate(json.loads(line)) for line in lines)
-    except (ValueError, RecursionError):
-        raise _forged() from None
-
-
-def count_commands(path: Path) -> int:
-    """Return how many compile commands a file has records of. Raises as ``read_commands`` does."""
-    return _record(path).count(b"\n")
-
-
-def _record(path: Path) -> bytes:
-    """Return the bytes of a file of compile commands, to which the build could write."""
-    try:
-        with open_untrusted(path) as file:
-            content = file.read(_LONGEST_RECORD + 1)
-    except FileNotFoundError:
-        return b""
-    if len(content) > _LONGEST_RECORD:
-        raise _forged()
-    return content
-
-
-def _forged() -> BuildError:
-    return BuildError(
-        "the build wrote to hone's record of its compile commands: do not trust its source"
-    )
-
-
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest into the build's folder."""
     write_whole(folder / FILE, manifest.model_dump_json(indent=2) + "\n")
@@ -393,8 +286,21 @@ def read_build(folder: Path) -> Build | None:
         manifest = Manifest.model_validate_json(text)
     except (OSError, ValueError):
         return None
+    manifest = _with_layouts_apart(manifest)
     whole = all(kept.is_in(folder) for kept in manifest.files.values())
     return Build(folder, manifest) if whole else None
+
+
+def _with_layouts_apart(manifest: Manifest) -> Manifest:
+    """Return a manifest whose seconds do not include the linking of other layouts.
+
+    Those of an old build do if all of its phases have room in them.
+    """
+    phases = manifest.phase_seconds
+    if manifest.built_at >= _LAYOUTS_APART or manifest.seconds < sum(phases.values()):
+        return manifest
+    own = manifest.seconds - phases.get(Phase.LAYOUTS, 0.0)
+    return manifest.model_copy(update={"seconds": own})
 
 
 def all_builds(home: Home) -> tuple[Build, ...]:

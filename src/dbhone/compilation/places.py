@@ -13,7 +13,8 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.account import Account, check_readable, own
-from dbhone.compilation.manifest import COMMANDS, LOG
+from dbhone.compilation.compile_commands import COMMANDS
+from dbhone.compilation.manifest import LOG
 from dbhone.compilation.spec import BuildSpec
 from dbhone.dbms.base import Recipe
 from dbhone.files import is_open_to_all, open_to_all

@@ -15,7 +15,7 @@ from pathlib import Path
 from dbhone import process
 from dbhone.account import Tenant, own
 from dbhone.compilation import bolt as bolts
-from dbhone.compilation import builder
+from dbhone.compilation import kept_builds
 from dbhone.compilation.bolt import BoltReport, BoltTool
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import FILE, LOG, Build, KeptFile, Manifest, PostLinkRecord
@@ -92,7 +92,7 @@ def make(spec: PostLinkSpec, session: Session, notify: Notify) -> Build:
     BuildError, with the log, when the optimiser fails otherwise, and MachineError when the memory
     is too small for it.
     """
-    kept_build = builder.find(session.home, spec.digest())
+    kept_build = kept_builds.find(session.home, spec.digest())
     if kept_build is not None:
         return kept_build
     spec.check()
@@ -148,7 +148,7 @@ class _Making:
             skipped = (*skipped, stuck)
         report = bolts.read_report(printed.rpartition("\n$ ")[2])
         self._replace()
-        return builder.keep_build(
+        return kept_builds.keep_build(
             self.result, self._manifest(report, seconds, skipped), self.session
         )
 

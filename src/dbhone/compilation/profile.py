@@ -68,8 +68,8 @@ class Profile:
 def training_key(build: Build, workload: object) -> str:
     """Return the digest that names a training.
 
-    Its parts are the instrumented build, the folder where it was compiled (``builder.find`` tells
-    why), and the workload.
+    Its parts are the instrumented build, the folder where it was compiled (``kept_builds.find``
+    tells why), and the workload.
     """
     inputs = {"build": build.digest, "folder": build.manifest.folder, "workload": workload}
     return digest_of(inputs)

@@ -16,7 +16,7 @@ from dbhone.compilation.distribution_rules import SYSTEM_FILES, check_packaging
 from dbhone.compilation.host import native_cpu_flags
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.profile import Profile
-from dbhone.compilation.toolchain import Compiler, identity_of, version_line
+from dbhone.compilation.toolchain import CalledProgram, Compiler, identity_of, version_line
 from dbhone.compilation.transforms.base import (
     FOLDER_PLACEHOLDER,
     PROFILE_PLACEHOLDER,
@@ -245,8 +245,24 @@ class BuildSpec:
         )
         return self.dbms.recipe(request)
 
+    @property
+    def called(self) -> tuple[CalledProgram, ...]:
+        """The assembler and the linker that the compiler calls by its own choice."""
+        linker = self.compiler.linker if self.linker is None else None
+        return tuple(filter(None, (self.compiler.assembler, linker)))
+
     def digest(self) -> str:
         """Return the digest of all inputs. Where the home folder is does not matter."""
+        inputs = self._digest_inputs()
+        if self.called:
+            inputs["called"] = [program.identity for program in self.called]
+        return digest_of(inputs)
+
+    def old_digest(self) -> str:
+        """Return the digest of a build of before 2026-11-28, when no called program was in it."""
+        return digest_of(self._digest_inputs())
+
+    def _digest_inputs(self) -> dict[str, object]:
         flags = self._flags(PROFILE_PLACEHOLDER, FOLDER_PLACEHOLDER)
         recipe = self.recipe(flags, _SYMBOLIC, jobs=1)
         inputs: dict[str, object] = {
@@ -264,7 +280,7 @@ class BuildSpec:
             inputs["linker_version"] = _identity_of(self._find_linker(self.linker))
         if self.dbms.needs_cxx:
             inputs["c++"] = _identity_of(self.compiler.find_cxx())
-        return digest_of(inputs)
+        return inputs
 
     def _symbolic(self, word: str) -> str:
         libraries = library_folder()

@@ -10,9 +10,10 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from dbhone.compilation.manifest import Build, CompileCommand
+from dbhone.compilation.compile_commands import CompileCommand
+from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import Phase
-from dbhone.measurement.record import BuildTarget, BuildTimings
+from dbhone.measurement.build_facts import BuildTarget, BuildTimings
 
 SLOWEST = 20
 """How many of the slowest files and build targets are kept with a run."""

@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from dbhone import process
@@ -36,13 +37,32 @@ _SHOWN_DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CalledProgram:
+    """A program that a compiler calls. ``identity`` tells it from others."""
+
+    path: Path
+    identity: str
+
+    def is_as_it_was(self, moment: datetime) -> bool:
+        """Return whether it was there at a moment, and is the same since then."""
+        changes = (self.path.lstat().st_ctime, self.path.stat().st_ctime)
+        return max(changes) <= moment.timestamp()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Compiler:
-    """A C compiler. ``identity`` tells it from others and is a part of digests."""
+    """A C compiler. ``identity`` tells it from others and is a part of digests.
+
+    So are ``assembler`` and ``linker``, which it calls unless it is told otherwise. The assembler
+    is None for a compiler that is its own.
+    """
 
     family: CompilerFamily
     path: Path
     version: str
     identity: str
+    assembler: CalledProgram | None = None
+    linker: CalledProgram | None = None
 
     @property
     def major(self) -> int:
@@ -112,7 +132,24 @@ def find_compiler(name: str) -> Compiler:
         path=Path(path),
         version=version[0],
         identity=identity_of(Path(path), said, parts=_PARTS[family]),
+        assembler=_called(Path(path), "as") if family is CompilerFamily.GCC else None,
+        linker=_called(Path(path), "ld"),
     )
+
+
+def _called(compiler: Path, name: str) -> CalledProgram | None:
+    """Return the program of this name that a compiler calls, None if there is none."""
+    found = shutil.which(_name_of_called(compiler, name))
+    said = None if found is None else version_line(Path(found))
+    if found is None or said is None:
+        return None
+    return CalledProgram(path=Path(found), identity=identity_of(Path(found), said))
+
+
+def _name_of_called(compiler: Path, name: str) -> str:
+    """Return the name, or the path in its own folders, by which a compiler calls a program."""
+    said = process.output_of((str(compiler), f"-print-prog-name={name}")) or ""
+    return said.strip() or name
 
 
 def version_line(program: Path) -> str | None:
@@ -146,10 +183,8 @@ def _libraries_beside(program: Path) -> Iterator[Path]:
 
 def _parts_of(compiler: Path, names: Iterable[str]) -> Iterator[Path]:
     """Yield the programs of these names that a compiler calls, those that it has."""
-    for name in names:
-        path = Path((process.output_of((str(compiler), f"-print-prog-name={name}")) or "").strip())
-        if path.is_absolute() and path.is_file():
-            yield path
+    paths = (Path(_name_of_called(compiler, name)) for name in names)
+    return (path for path in paths if path.is_absolute() and path.is_file())
 
 
 @functools.cache

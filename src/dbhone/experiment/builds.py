@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from dbhone import registry
-from dbhone.compilation import builder, post_link, profile
+from dbhone.compilation import builder, kept_builds, post_link, profile
 from dbhone.compilation.bolt import find_usable_bolt
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
@@ -169,9 +169,13 @@ class BuildService:
         known = ready_made.find(self.session.home, tree)
         if known is not None:
             return BuildResult(build=known, tree=tree, reused=True)
-        whole = unpack_server(tree, self.session, self._detail)
+        whole = self._unpacked(source)
         build = self.exclusively(lambda: ready_made.adopt(whole, self.session))
         return BuildResult(build=build, tree=whole, reused=False)
+
+    def _unpacked(self, source: str) -> SourceTree:
+        """Return the tree with the ready-made server that a source brings."""
+        return unpack_server(self.tree(source), self.session, self._detail)
 
     def _take_ready_made(self, inputs: BuildInputs) -> BuildResult:
         result = self.ready_made_server(inputs.source)
@@ -191,14 +195,19 @@ class BuildService:
         return BuildSpec(
             inputs=inputs,
             dbms=load_dbms(inputs.dbms),
-            tree=self._tree_to_build(inputs),
+            tree=self.tree_to_take(inputs),
             pass_=pass_,
             compiler=self.compiler(inputs.compiler),
             profile=profile,
         )
 
-    def _tree_to_build(self, inputs: BuildInputs) -> SourceTree:
-        """Return the source tree with what it needs here, and with the fixes that are asked for."""
+    def tree_to_take(self, inputs: BuildInputs) -> SourceTree:
+        """Return the tree that becomes a build: the source's, or one that is derived from it.
+
+        It has what it needs here and the fixes that are asked for, or its server unpacked.
+        """
+        if inputs.variant.ready_made:
+            return self._unpacked(inputs.source)
         tree, dbms = self.tree(inputs.source), load_dbms(inputs.dbms)
         with _naming_ready_made_servers(tree.path):
             version = dbms.version(tree.path)
@@ -212,7 +221,7 @@ class BuildService:
     def compile(self, inputs: BuildInputs, pass_: Pass, profile: Profile | None) -> BuildResult:
         """Return the build of one pass, making it unless it exists."""
         spec = self.spec(inputs, pass_, profile)
-        known = builder.find(self.session.home, spec.digest())
+        known = kept_builds.find_made(self.session.home, spec)
         if known is not None:
             return BuildResult(build=known, tree=spec.tree, reused=True)
         build = self.exclusively(
@@ -232,7 +241,7 @@ class BuildService:
             bolt=find_usable_bolt(),
             profile=profile,
         )
-        known = builder.find(self.session.home, spec.digest())
+        known = kept_builds.find(self.session.home, spec.digest())
         build = known or self.exclusively(lambda: post_link.make(spec, self.session, self._detail))
         return BuildResult(
             build=build, tree=linked.tree, reused=known is not None, linked=linked.build

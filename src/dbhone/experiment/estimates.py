@@ -10,7 +10,7 @@ import math
 import statistics
 from collections.abc import Iterable, Iterator
 
-from dbhone.compilation import builder
+from dbhone.compilation import builder, kept_builds
 from dbhone.compilation.bolt import find_usable_bolt
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build, Manifest, all_builds
@@ -162,9 +162,8 @@ class BuildEstimator:
         compiler, tree = self._compiler(inputs.compiler), self._last_edited(inputs)
         if compiler is None or tree is None or inputs.fixes:
             return None
-        spec: BuildSpec | PostLinkSpec
         if linked is not None and pass_.post_link:
-            spec = PostLinkSpec(
+            changed = PostLinkSpec(
                 inputs=inputs,
                 compiler=compiler,
                 linked=linked,
@@ -172,16 +171,16 @@ class BuildEstimator:
                 bolt=find_usable_bolt(),
                 profile=profile,
             )
-        else:
-            spec = BuildSpec(
-                inputs=inputs,
-                dbms=load_dbms(inputs.dbms),
-                tree=tree,
-                pass_=pass_,
-                compiler=compiler,
-                profile=profile,
-            )
-        return builder.find(self._home, spec.digest())
+            return kept_builds.find(self._home, changed.digest())
+        spec = BuildSpec(
+            inputs=inputs,
+            dbms=load_dbms(inputs.dbms),
+            tree=tree,
+            pass_=pass_,
+            compiler=compiler,
+            profile=profile,
+        )
+        return kept_builds.find_made(self._home, spec)
 
     def _ready_made(self, tree: SourceTree) -> Build | None:
         return ready_made.find(self._home, find_unpacked(tree, self._home))

@@ -241,10 +241,10 @@ class Execution:
             return _memory_shortage(inputs) if inputs.variant.post_link else None
         return ToolError(probe.reason or "", hint="'hone doctor' says what to do")
 
-    def _recorded_digest(self, step: Fetch) -> str | None:
-        """Return the digest of the tree that the run began with, None if it is not known.
+    def _recorded_source(self, step: Fetch) -> tuple[BuildInputs, str] | None:
+        """Return inputs with the digest of the tree that the run built of them, None if none is.
 
-        It is not known of a source whose profile others take: the digest of a build tells.
+        None is of a source whose profile others take: the digest of a build tells.
         """
         for subject in self._run.subjects:
             if subject.name not in step.subjects:
@@ -252,17 +252,27 @@ class Execution:
             inputs = self._subjects[subject.name].inputs
             # A subject with fixes was built of another tree than its source.
             if inputs.source == step.reference and not inputs.fixes:
-                return subject.source_digest
+                return inputs, subject.source_digest
         return None
 
     def _use_tree_of_before(self, step: Fetch) -> None:
-        earlier = kept_tree(self._recorded_digest(step) or "", self._session.home)
+        _, digest = self._recorded_source(step) or (None, "")
+        earlier = kept_tree(digest, self._session.home)
         if earlier is not None:
             self._service.use_tree(step.reference, earlier)
 
     def _check_source(self, step: Fetch) -> None:
-        digest = self._service.tree(step.reference).digest
-        if digest != (self._recorded_digest(step) or digest):
+        """Refuse another source than the run began with.
+
+        What was built may have been derived from it: edited, or unpacked.
+        """
+        recorded = self._recorded_source(step)
+        if recorded is None:
+            return
+        inputs, digest = recorded
+        if self._service.tree(step.reference).digest == digest:
+            return
+        if self._service.tree_to_take(inputs).digest != digest:
             raise UsageError(
                 f"{step.reference} is no longer what it was when run {self._run.id} began",
                 hint="begin a new run",
@@ -413,8 +423,9 @@ class Execution:
         for code in MEASURED:
             self._recorder.withdraw(code)
         self._recorder.warn(*measured_notes(done, sliced))
-        if self._service.waited > 1:
-            text = f"{self._service.waited:.0f} s were spent waiting for another hone"
+        waited = self._recorder.waited()
+        if waited > 1:
+            text = f"{waited:.0f} s were spent waiting for another hone"
             self._recorder.warn(Warning(code="waited", text=text))
 
     def _describe(self, name: str, build: BuildResult, broken: str | None = None) -> None:

@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from dbhone.analysis.comparison import analyse
-from dbhone.analysis.verdict import Analysis, is_clear, precision, typical
+from dbhone.analysis.precision import precision, typical
+from dbhone.analysis.verdict import Analysis, is_clear
 from dbhone.errors import BudgetSpentError, DriverError, MachineError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import BlockEnded, InvocationStarted

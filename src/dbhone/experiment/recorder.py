@@ -17,7 +17,7 @@ class RunRecorder:
     """The clock, the warnings and the state of one run while it is executed.
 
     What earlier sessions worked on the run counts towards its budget. What was waited for another
-    hone does not: ``waited`` tells how many seconds that were so far.
+    hone does not: ``waited`` tells how many seconds that were in this session so far.
     """
 
     def __init__(
@@ -33,6 +33,8 @@ class RunRecorder:
         self.store = store
         self.listen = listen
         self._waited = waited
+        self._waited_before = run.waited_seconds
+        self._counted_wait = 0.0
         self._counted = self.clock()
         self._began = self._counted - run.seconds
         self._deadline = self._began + budget
@@ -49,27 +51,30 @@ class RunRecorder:
         """Return the seconds that were worked on the run, in all sessions."""
         return self.clock() - self._began
 
-    def tick(self) -> None:
-        """Add the time since the last tick to the run's own clock, in the store."""
-        self.store.update_run(self.run_id, seconds_added=self._seconds())
+    def waited(self) -> float:
+        """Return the seconds that were waited for other hones, in all sessions."""
+        return self._waited_before + self._waited()
 
-    def _seconds(self) -> float:
-        now = self.clock()
-        added, self._counted = now - self._counted, now
-        return added
+    def tick(self) -> None:
+        """Add the time since the last tick to what the run was worked on and waited for."""
+        now, wait = self.clock(), self._waited()
+        worked, waited = now - self._counted, wait - self._counted_wait
+        self.store.update_run(self.run_id, seconds_added=worked, waited_added=waited)
+        self._counted, self._counted_wait = now, wait
 
     def close(self, state: RunState, why: str) -> None:
         """Say that the run ended before it was done, and why."""
-        self.store.update_run(self.run_id, state=state, error=why, seconds_added=self._seconds())
+        self.tick()
+        self.store.update_run(self.run_id, state=state, error=why)
 
     def complete(self, stopped_by: str) -> None:
         """Say that the run is done."""
+        self.tick()
         self.store.update_run(
             self.run_id,
             state=RunState.DONE,
             stopped_by=stopped_by,
             finished_at=datetime.now(UTC),
-            seconds_added=self._seconds(),
         )
 
     def warn(self, *warnings: Warning) -> None:

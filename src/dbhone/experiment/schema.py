@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 from dbhone.compilation.inputs import BuildKeys, Words
 from dbhone.errors import ExperimentError, UsageError, nearest
 from dbhone.experiment.model import Servers, Slices
-from dbhone.measurement.record import DeclaredDesign
+from dbhone.measurement.declared import DeclaredDesign
 from dbhone.units import parse_duration, parse_percent, parse_size
 from dbhone.verification.outcome import Grade
 from dbhone.workload.suite import Regime

@@ -8,7 +8,8 @@ from dbhone.compilation.manifest import Build, PostLinkRecord, TrainedProfile
 from dbhone.compilation.timings import timings
 from dbhone.experiment.model import SubjectDeclaration
 from dbhone.experiment.target import BuildResult, ServerState
-from dbhone.measurement.record import CodeLayout, Subject, Warning
+from dbhone.measurement.build_facts import CodeLayout
+from dbhone.measurement.record import Subject, Warning
 from dbhone.units import size
 
 _LOW_COVERAGE = 0.02

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dbhone.account import check_reachable
-from dbhone.compilation import builder
+from dbhone.compilation import kept_builds
 from dbhone.compilation.artifacts import copy_readable
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build, KeptFile, Manifest
@@ -40,7 +40,7 @@ def digest(tree: SourceTree) -> str:
 
 def find(home: Home, tree: SourceTree) -> Build | None:
     """Return the build that a tree was adopted as, None if it was not."""
-    return builder.find(home, digest(tree))
+    return kept_builds.find(home, digest(tree))
 
 
 def adopt(tree: SourceTree, session: Session) -> Build:
@@ -59,7 +59,7 @@ def adopt(tree: SourceTree, session: Session) -> Build:
     installation = _install(server, folders, tree, result)
     dbms, version = _identify(installation, session)
     manifest = _manifest(tree, installation, dbms, version, result, time.monotonic() - began)
-    return builder.keep_build(result, manifest, session)
+    return kept_builds.keep_build(result, manifest, session)
 
 
 def _install(

@@ -5,103 +5,16 @@ Times are seconds, sizes bytes, moments timezone-aware UTC datetimes.
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from functools import cache
 from typing import Any
 
-from dbhone.errors import UsageError
+from dbhone.measurement.build_facts import BuildTimings, CodeLayout
+from dbhone.measurement.declared import Declared, read_declared
 from dbhone.measurement.series import Series
-from dbhone.units import exact_duration, parse_duration, parse_percent
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeclaredDesign:
-    """How an experiment's file says to measure, where the command line may say otherwise.
-
-    The values are those of a file that does not say.
-    """
-
-    target: float = 0.02
-    budget_seconds: float = 8 * 60.0
-    seed: int = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
-    """What an experiment's file declares, as far as reports need it.
-
-    ``history`` is the order of versions, empty if the run is not a history. ``workload`` is that
-    section of the file. ``subjects`` are all that are declared; some may be missing in the run.
-    With ``awake`` no CPU sleeps while something is measured. ``short_slices`` and ``one_server``
-    say that these are asked for; hone may choose them by itself. ``observes`` says whether servers
-    are observed meanwhile. ``grade`` is that at which builds were verified, empty for none.
-    ``layouts`` is in how many layouts each subject is measured that can have several. ``design`` is
-    what the command line may say otherwise.
-    """
-
-    history: tuple[str, ...] = ()
-    workload: Mapping[str, Any]
-    subjects: tuple[str, ...] = ()
-    awake: bool = False
-    short_slices: bool = False
-    one_server: bool = False
-    observes: bool = True
-    grade: str = ""
-    layouts: int = 0
-    design: DeclaredDesign = field(default_factory=DeclaredDesign)
-
-
-_SHORT = ("short", "frozen")
-"""The words for short slices; the second is that of earlier files."""
-
-
-@cache
-def read_declared(text: str) -> Declared:
-    """Return what the text of an experiment's file declares; nothing if it is no TOML."""
-    try:
-        file = tomllib.loads(text)
-    except (ValueError, RecursionError):
-        file = {}
-    order = _table(file, "history").get("order", ())
-    design = _table(file, "design")
-    return Declared(
-        history=tuple(map(str, order)) if isinstance(order, list) else (),
-        workload=_table(file, "workload"),
-        subjects=tuple(_table(file, "subjects")),
-        awake=design.get("awake") is True,
-        short_slices=design.get("slices") in _SHORT,
-        one_server=design.get("servers") == "one",
-        observes=_table(file, "observe").get("enabled") is not False,
-        grade=str(_table(file, "verification").get("grade", "")),
-        layouts=layouts if isinstance(layouts := design.get("layouts"), int) else 0,
-        design=_design(design),
-    )
-
-
-def _design(table: Mapping[str, Any]) -> DeclaredDesign:
-    usual, seed = DeclaredDesign(), table.get("seed")
-    return DeclaredDesign(
-        target=_parsed(table.get("target"), parse_percent, usual.target),
-        budget_seconds=_parsed(table.get("budget"), parse_duration, usual.budget_seconds),
-        seed=seed if isinstance(seed, int) else usual.seed,
-    )
-
-
-def _parsed(value: object, parse: Callable[[str], float], usual: float) -> float:
-    try:
-        return parse(value) if isinstance(value, str) else usual
-    except UsageError:
-        return usual
-
-
-def _table(file: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    table = file.get(name, {})
-    return table if isinstance(table, dict) else {}
-
+from dbhone.units import exact_duration
 
 SHORT_SLICES = "short-slices"
 """The code of the warning that says that sets were measured in short slices."""
@@ -182,68 +95,6 @@ class Role(StrEnum):
     CONTROL = "control"
     """The base once more: whatever is measured for it is noise."""
     CANDIDATE = "candidate"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildTarget:
-    """The compilers' CPU time for one build target, and how many files they compiled for it.
-
-    A target of CMake or meson; of makefiles, what lies in one folder.
-    """
-
-    name: str
-    cpu_seconds: float
-    files: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildTimings:
-    """Where the time of a build went.
-
-    ``seconds`` is wall time, ``cpu_seconds`` the compilers' own, with ``jobs`` at once.
-    ``files`` counts the files that were compiled; ``slowest`` has the slowest of all that the
-    compilers made, links too, with its seconds, the slowest first; ``phases`` the wall time of
-    configure, compile, tools.
-    ``build_targets`` has those that took the most CPU time, the largest first; it is empty in old
-    runs. ``instrumented_seconds`` is the wall time of the build that was trained, None where none
-    was.
-    """
-
-    seconds: float
-    cpu_seconds: float
-    jobs: int
-    files: int
-    phases: dict[str, float]
-    slowest: tuple[tuple[str, float], ...]
-    instrumented_seconds: float | None = None
-    build_targets: tuple[BuildTarget, ...] = ()
-
-    def share(self, target: BuildTarget) -> float:
-        """Return the share of the compilers' CPU time that went into a build target."""
-        return target.cpu_seconds / self.cpu_seconds if self.cpu_seconds else 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodeLayout:
-    """What a post-link optimiser, ``tool``, did to the measured code.
-
-    Of all ``functions`` the training reached ``profiled``; ``moved`` of these have their blocks in
-    another order now. ``unmovable`` were reached and had to stay, ``skipped`` are the names of
-    those that were left alone. ``text_bytes`` is the code of what was linked, ``hot_bytes`` what
-    the training reached of it, in its new place. The taken branches are the training's, in the old
-    layout and in the new one.
-    """
-
-    tool: str
-    functions: int
-    profiled: int
-    moved: int
-    unmovable: int
-    skipped: tuple[str, ...]
-    text_bytes: int
-    hot_bytes: int
-    taken_before: int
-    taken_after: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -428,7 +279,8 @@ class Run:
 
     ``experiment`` is the text of the experiment file; ``session`` the session that executes
     it or last did; ``stopped_by`` says why measuring ended (``target``, ``clear``,
-    ``budget``, ``blocks``), None while it has not. ``seconds`` is the time that hone worked on it.
+    ``budget``, ``blocks``), None while it has not. ``seconds`` is the time that hone worked on it,
+    ``waited_seconds`` the time that its sessions waited for other hones.
     """
 
     id: int
@@ -450,6 +302,7 @@ class Run:
     subjects: tuple[Subject, ...]
     steps: tuple[Step, ...]
     warnings: tuple[Warning, ...]
+    waited_seconds: float = 0.0
 
     @property
     def suite_name(self) -> str:

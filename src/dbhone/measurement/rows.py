@@ -12,11 +12,9 @@ import sqlalchemy as sa
 
 from dbhone.errors import StoreError
 from dbhone.files import digest_of
+from dbhone.measurement.build_facts import BuildTarget, BuildTimings, CodeLayout
 from dbhone.measurement.metric import FIGURES
 from dbhone.measurement.record import (
-    BuildTarget,
-    BuildTimings,
-    CodeLayout,
     Design,
     Group,
     Invocation,
@@ -62,23 +60,30 @@ class NewRun:
 class RunChange(TypedDict, total=False):
     """What may change of a run, each by its name.
 
-    ``seconds_added`` is added to the time that hone worked on the run; the rest is set.
+    ``seconds_added`` is added to the time that hone worked on the run, ``waited_added`` to the time
+    that it waited for other hones; the rest is set.
     """
 
     state: RunState
     session: str
     seconds_added: float
+    waited_added: float
     stopped_by: str
     error: str
     finished_at: datetime
     budget_seconds: float
 
 
+_ADDED = {"seconds_added": "seconds", "waited_added": "waited_seconds"}
+"""The changes that are added to what a column has, with the column."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
     """A run in a list. ``blocks`` is the number of blocks in which anything was measured.
 
-    ``dbms`` are the DBMSs of its subjects, each once.
+    ``dbms`` are the DBMSs of its subjects, each once. ``rejected`` are the subjects that a search
+    rejected.
     """
 
     id: int
@@ -94,6 +99,7 @@ class RunSummary:
     subjects: tuple[str, ...]
     dbms: tuple[str, ...]
     blocks: int
+    rejected: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,12 +133,11 @@ def run_values(new: NewRun, machine_id: int, now: datetime) -> Values:
 
 def change_values(change: RunChange) -> Values:
     """Return the columns of ``runs`` that a change sets."""
-    values: Values = {name: value for name, value in change.items() if name != "seconds_added"}
+    values: Values = {name: value for name, value in change.items() if name not in _ADDED}
     if change.get("state") is RunState.RUNNING:
         values = {"stopped_by": None, "error": None, "finished_at": None} | values
-    if "seconds_added" in change:
-        values["seconds"] = RUNS.c.seconds + change["seconds_added"]
-    return values
+    sums = {RUNS.c[_ADDED[name]]: value for name, value in change.items() if name in _ADDED}
+    return values | {column.name: column + value for column, value in sums.items()}
 
 
 def subject_values(run_id: int, position: int, subject: Subject) -> Values:
@@ -290,7 +295,12 @@ def run_of(
     )
 
 
-def summary_of(row: sa.RowMapping, subjects: Sequence[tuple[str, str]], blocks: int) -> RunSummary:
+def summary_of(
+    row: sa.RowMapping,
+    subjects: Sequence[tuple[str, str]],
+    blocks: int,
+    rejected: Sequence[str],
+) -> RunSummary:
     """Return the line of a list that a row of ``runs`` is; ``subjects`` are names with DBMSs."""
     return record_of(
         RunSummary,
@@ -299,4 +309,5 @@ def summary_of(row: sa.RowMapping, subjects: Sequence[tuple[str, str]], blocks: 
         subjects=tuple(name for name, _ in subjects),
         dbms=tuple(dict.fromkeys(dbms for _, dbms in subjects)),
         blocks=blocks,
+        rejected=tuple(rejected),
     )

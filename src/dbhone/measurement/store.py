@@ -34,7 +34,7 @@ from dbhone.measurement.invocation_rows import (
     record,
     sliced_of,
 )
-from dbhone.measurement.record import Invocation, Run, Sliced, Step, Subject, Warning
+from dbhone.measurement.record import REJECTED, Invocation, Run, Sliced, Step, Subject, Warning
 from dbhone.measurement.rows import (
     Done,
     NewRun,
@@ -238,14 +238,27 @@ class Store:
         named = sa.select(SUBJECTS.c.run_id, SUBJECTS.c.name, SUBJECTS.c.dbms).order_by(
             SUBJECTS.c.position, SUBJECTS.c.id
         )
+        rejections = (
+            sa.select(WARNINGS.c.run_id, WARNINGS.c.subject)
+            .where(WARNINGS.c.code == REJECTED)
+            .order_by(WARNINGS.c.id)
+        )
         with self._database.reading("reading the list of runs") as connection:
             blocks = {row[0]: row[1] for row in connection.execute(counted)}
             subjects: dict[int, list[tuple[str, str]]] = {}
             for run_id, name, dbms in connection.execute(named):
                 subjects.setdefault(run_id, []).append((name, dbms))
+            rejected: dict[int, list[str]] = {}
+            for run_id, name in connection.execute(rejections):
+                rejected.setdefault(run_id, []).append(name)
             rows = connection.execute(sa.select(RUNS).order_by(RUNS.c.id)).mappings()
             return tuple(
-                summary_of(row, subjects.get(row["id"], ()), blocks.get(row["id"], 0))
+                summary_of(
+                    row,
+                    subjects.get(row["id"], ()),
+                    blocks.get(row["id"], 0),
+                    rejected.get(row["id"], ()),
+                )
                 for row in rows
             )
 

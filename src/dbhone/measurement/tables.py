@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from dbhone.measurement.metric import FIGURES, THROUGHPUT
 
-SCHEMA = "0010"
+SCHEMA = "0011"
 """The revision of ``migrations/`` that these tables are; kept here so that opening a store
 that is up to date need not load Alembic."""
 
@@ -80,6 +80,7 @@ RUNS = sa.Table(
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("finished_at", UtcDateTime),
     sa.Column("seconds", sa.Double, nullable=False),
+    sa.Column("waited_seconds", sa.Double, nullable=False, server_default="0"),
     sa.Column("suite", sa.Text, nullable=False),
     sa.Column("size", sa.Text, nullable=False),
     sa.Column("seed", sa.BigInteger, nullable=False),

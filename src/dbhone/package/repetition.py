@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dbhone.analysis.verdict import half_width
+from dbhone.analysis.precision import half_width
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Run
 from dbhone.package.content import public_reference, without_paths

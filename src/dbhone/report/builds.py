@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dbhone.measurement.record import BuildTimings, CodeLayout, Subject
+from dbhone.measurement.build_facts import BuildTimings, CodeLayout
+from dbhone.measurement.record import Subject
 from dbhone.report.context import EMPTY, ReportContext
 from dbhone.report.table import Cell, Column, Row, Table, columns
 from dbhone.report.wording import number

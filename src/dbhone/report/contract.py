@@ -12,8 +12,9 @@ from dbhone.analysis.history import Change, History, Segment, VersionTrend
 from dbhone.analysis.levels import Level
 from dbhone.analysis.sample_size import SampleSize
 from dbhone.analysis.verdict import Summary, likely
+from dbhone.measurement.build_facts import BuildTimings
 from dbhone.measurement.metric import BY_NAME
-from dbhone.measurement.record import BuildTimings, Run, Subject
+from dbhone.measurement.record import Run, Subject
 from dbhone.report.page import Page
 from dbhone.report.published_comparison import PublishedComparison, PublishedRow
 

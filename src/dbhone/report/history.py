@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from dbhone.analysis.change_points import LEAST_CHANGE, find_changes
 from dbhone.analysis.history import Change, History, Lineage, Segment, VersionTrend
-from dbhone.analysis.verdict import Direction, Verdict, half_width
+from dbhone.analysis.precision import half_width
+from dbhone.analysis.verdict import Direction, Verdict
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Run
 from dbhone.measurement.sample_array import SampleArray

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from dbhone.analysis.levels import average_ratio
-from dbhone.analysis.verdict import Analysis, half_width
+from dbhone.analysis.precision import half_width
+from dbhone.analysis.verdict import Analysis
 from dbhone.errors import UsageError
 from dbhone.measurement.metric import BY_NAME, THROUGHPUT
 from dbhone.measurement.record import Run, Step, wholes

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dbhone.analysis.verdict import Direction, half_width
+from dbhone.analysis.precision import half_width
+from dbhone.analysis.verdict import Direction
 from dbhone.report.table import Cell, Column, Interval, Row, Table, columns
 from dbhone.report.wording import margin, ratio
 

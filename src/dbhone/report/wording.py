@@ -7,14 +7,13 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from dbhone.analysis.precision import Bounded, half_width
 from dbhone.analysis.verdict import (
     Analysis,
-    Bounded,
     Effect,
     Summary,
     differs,
     direction_of,
-    half_width,
     likely,
     overall,
 )

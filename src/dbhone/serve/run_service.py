@@ -155,7 +155,7 @@ class RunService:
             state = state_of(self._home, run)
             # While a run lasts, what it found changes as blocks are completed: to analyse it
             # after each invocation would keep a machine busy that is being measured.
-            version = (state, progress.blocks if state is State.RUNNING else progress)
+            version = (state, progress.blocks if state is State.RUNNING else (run, progress))
             page = self._pages.get(run_id, version, lambda: page_of(run, store))
         now = datetime.now(UTC)
         activity = activity_of(self._home, run.session) if state is State.RUNNING else None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from dbhone.compilation import builder, profile
+from dbhone.compilation import builder, kept_builds, profile
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile import Profile
@@ -109,7 +109,7 @@ class TestHarness:
                 hint="'hone build' with the same source and variant brings it again",
             )
         spec = _fixed(programs, build, tree) if programs.fixed else self._alike(programs, build)
-        known = builder.find(self.session.home, spec.digest())
+        known = kept_builds.find_made(self.session.home, spec)
         if known is not None:
             return known
         self.notify(f"building {programs.title}")

@@ -33,7 +33,8 @@ from dbhone.experiment.subject_record import post_link_facts
 from dbhone.experiment.target import BuildResult
 from dbhone.experiment.templates import named_reference
 from dbhone.home import Home
-from dbhone.measurement.record import READY_MADE, BuildTimings, Role
+from dbhone.measurement.build_facts import BuildTimings
+from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_fix
 from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import known_versions

@@ -11,7 +11,8 @@ import click
 from rich.table import Table
 
 from dbhone.analysis.cross_training import CrossTraining, cross_training
-from dbhone.analysis.verdict import Summary, half_width
+from dbhone.analysis.precision import half_width
+from dbhone.analysis.verdict import Summary
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.generated import GeneratedOptions, generated_options, write_or_execute
 from dbhone.cli.help import HoneCommand, Task

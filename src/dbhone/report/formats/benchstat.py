@@ -8,13 +8,8 @@ from dataclasses import dataclass
 
 from dbhone.analysis.estimate import MINIMUM_FOR_INTERVAL
 from dbhone.analysis.levels import Level
-from dbhone.analysis.verdict import (
-    MINIMUM_BLOCKS,
-    Effect,
-    Summary,
-    Verdict,
-    half_width,
-)
+from dbhone.analysis.precision import half_width
+from dbhone.analysis.verdict import MINIMUM_BLOCKS, Effect, Summary, Verdict
 from dbhone.measurement.metric import METRICS, Metric
 from dbhone.measurement.record import Step, Subject, wholes
 from dbhone.report.figures import UNITS, configuration, scaled
