@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from dbhone.compilation.compile_commands import COMMANDS, CompileCommand, read_commands
 from dbhone.compilation.inputs import BuildInputs, inputs_of_old_manifest
 from dbhone.compilation.transforms.base import CompilerFamily, Pass
-from dbhone.dbms.base import Phase
 from dbhone.files import digest_of_file, digest_of_tree, tree_size, write_whole
 from dbhone.home import Home
 from dbhone.source.elf import read_compiler
@@ -22,8 +21,6 @@ USUAL_BASE = "rel"
 """The variant with which others are compared unless somebody names another."""
 LAYOUTS = "layouts"
 """The folder of a build's other layouts, each under its number."""
-_LAYOUTS_APART = datetime(2026, 11, 28, tzinfo=UTC)
-"""Since then a build's seconds never include the linking of other layouts."""
 
 
 class _Record(BaseModel):
@@ -286,21 +283,8 @@ def read_build(folder: Path) -> Build | None:
         manifest = Manifest.model_validate_json(text)
     except (OSError, ValueError):
         return None
-    manifest = _with_layouts_apart(manifest)
     whole = all(kept.is_in(folder) for kept in manifest.files.values())
     return Build(folder, manifest) if whole else None
-
-
-def _with_layouts_apart(manifest: Manifest) -> Manifest:
-    """Return a manifest whose seconds do not include the linking of other layouts.
-
-    Those of an old build do if all of its phases have room in them.
-    """
-    phases = manifest.phase_seconds
-    if manifest.built_at >= _LAYOUTS_APART or manifest.seconds < sum(phases.values()):
-        return manifest
-    own = manifest.seconds - phases.get(Phase.LAYOUTS, 0.0)
-    return manifest.model_copy(update={"seconds": own})
 
 
 def all_builds(home: Home) -> tuple[Build, ...]:
