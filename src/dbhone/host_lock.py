@@ -94,7 +94,9 @@ class _Waiting:
             holder = _holder(address)
             holder.check()
             if self._tell is not None:
-                self._tell(holder.describe())
+                # Whoever is at the head of the queue waits, too: work is done by another.
+                at_work = _holder(_LOCK)
+                self._tell((at_work if at_work.pid else holder).describe())
             self._tell = None
             if now - self.began > _PATIENCE:
                 raise MachineError(

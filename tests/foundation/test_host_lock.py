@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -72,19 +74,26 @@ with host_lock.hold_host_lock(lambda _: None):
 """
 
 
-def test_whoever_waits_learns_which_command_holds_the_lock(tmp_path: Path) -> None:
-    script = tmp_path / "hone"
+@contextlib.contextmanager
+def other_holder(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """Yield another hone that holds the lock until its input ends, and its description."""
+    script = folder / "hone"
     script.write_text(_HOLDER, encoding="utf-8")
-    notified: list[str] = []
     ours = [address.removeprefix("\0") for address in (host_lock._LOCK, host_lock._QUEUE_HEAD)]
     with subprocess.Popen(
         [sys.executable, str(script), "run", "mysql-builds", *ours],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as other:
-        assert other.stdin is not None
         assert other.stdout is not None
         assert other.stdout.readline() == b"held\n"
+        command = " ".join(["hone run mysql-builds", *ours])
+        yield other, f"another hone (process {other.pid}: {command})"
+
+
+def test_whoever_waits_learns_which_command_holds_the_lock(tmp_path: Path) -> None:
+    notified: list[str] = []
+    with other_holder(tmp_path) as (other, description):
 
         def waiting(words: str) -> None:
             notified.append(words)
@@ -92,8 +101,32 @@ def test_whoever_waits_learns_which_command_holds_the_lock(tmp_path: Path) -> No
 
         with hold_host_lock(waiting):
             pass
-    command = " ".join(["hone run mysql-builds", *ours])
-    assert notified == [f"another hone (process {other.pid}: {command})"]
+    assert notified == [description]
+
+
+def test_whoever_waits_behind_another_learns_who_holds_the_lock_and_not_who_waits(
+    tmp_path: Path,
+) -> None:
+    notified: list[str] = []
+    at_the_head = threading.Event()
+
+    def wait_before() -> None:
+        with hold_host_lock(lambda _: at_the_head.set()):
+            pass
+
+    with other_holder(tmp_path) as (other, description):
+        before = threading.Thread(target=wait_before)
+        before.start()
+        at_the_head.wait()
+
+        def waiting(words: str) -> None:
+            notified.append(words)
+            other.communicate()
+
+        with hold_host_lock(waiting):
+            pass
+        before.join()
+    assert notified == [description]
 
 
 _SQUATTER = """
