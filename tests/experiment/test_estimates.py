@@ -42,11 +42,17 @@ def replaced(inputs: BuildInputs, **changes: object) -> BuildInputs:
     return inputs.model_copy(update=changes)
 
 
+def hold(monkeypatch: pytest.MonkeyPatch, tree: SourceTree) -> None:
+    """Let the home be taken to hold a source, which has not changed since it was fetched."""
+    for name in ("last_tree", "unchanged_tree"):
+        monkeypatch.setattr(estimates, name, lambda reference, home: tree)
+
+
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceTree:
     """Return a source that the home is taken to hold."""
     made = make_tree(tmp_path / "source")
-    monkeypatch.setattr(estimates, "last_tree", lambda reference, home: made)
+    hold(monkeypatch, made)
     return made
 
 
@@ -197,7 +203,7 @@ def test_builds_of_another_version_tell_how_long_one_of_this_takes(
     plain = replaced(INPUTS, variant=parse_variant("rel"))
     again = replaced(INPUTS, copy_number=1)
     old = estimator.cost(plain, Pass.PLAIN), estimator.cost(again, Pass.INSTRUMENT)
-    monkeypatch.setattr(estimates, "last_tree", lambda reference, home: newer)
+    hold(monkeypatch, newer)
     new = estimator.cost(plain, Pass.PLAIN), estimator.cost(again, Pass.INSTRUMENT)
     assert [each.guessed for each in new] == [True, False]
     assert [each.seconds for each in new] == pytest.approx([10 * each.seconds for each in old])

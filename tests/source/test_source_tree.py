@@ -5,6 +5,7 @@ import errno
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from dbhone.sandbox import TRUST_VARIABLE
 from dbhone.source.fetch import FetchJob
 from dbhone.source.kinds import git
 from dbhone.source.kinds.base import parse_reference
-from dbhone.source.tree import SourceTree, acquire, check_trust
+from dbhone.source.tree import SourceTree, acquire, check_trust, unchanged_tree
 from dbhone.untrusted_files import remove_tree
 
 REFERENCE = "git:/nowhere@v1"
@@ -245,3 +246,31 @@ def test_a_strangers_tree_needs_a_sandbox_or_the_users_trust(
         check_trust(parse_reference(own))
     monkeypatch.setenv(TRUST_VARIABLE, "1")
     check_trust(stranger)
+
+
+@pytest.mark.parametrize(
+    ("change", "is_another"),
+    [
+        (lambda folder: None, False),
+        (lambda folder: (folder / "a.c").write_text("int b;"), True),
+        (lambda folder: (folder / "new.c").touch(), True),
+        (lambda folder: (folder / "a.c").unlink(), True),
+        (lambda folder: (folder / ".git" / "index").write_text("x"), False),
+    ],
+    ids=["nothing", "a file", "a new file", "a file less", "git's own"],
+)
+def test_a_folder_that_may_have_changed_is_no_tree_that_is_known(
+    change: Callable[[Path], object], is_another: bool, session: Session, tmp_path: Path
+) -> None:
+    folder = tmp_path / "edited"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "a.c").write_text("int a;")
+    (folder / ".git" / "index").write_text("")
+    reference = f"dir:{folder}"
+    assert unchanged_tree(reference, session.home) is None
+    time.sleep(0.01)  # the clock of file systems is coarser than the other
+    tree = acquire(reference, session, notify=lambda _: None)
+    time.sleep(0.01)
+    change(folder)
+    known = unchanged_tree(reference, session.home)
+    assert known == (None if is_another else tree)

@@ -28,7 +28,7 @@ from dbhone.experiment.target import training_workload
 from dbhone.home import Home
 from dbhone.instance import ready_made
 from dbhone.source.derive import find_edited, find_unpacked
-from dbhone.source.tree import SourceTree, last_tree, recall
+from dbhone.source.tree import SourceTree, last_tree, recall, unchanged_tree
 
 _COST = {"o1": 0.75, "o3": 1.3, "lto": 1.25}
 _INSTRUMENTED = 1.2
@@ -46,6 +46,7 @@ class BuildEstimator:
     def __init__(self, home: Home) -> None:
         self._home = home
         self._compilers: dict[str, Compiler | None] = {}
+        self._trees: dict[str, SourceTree | None] = {}
 
     def is_kept(self, reference: str) -> bool:
         """Return whether the source needs no fetching."""
@@ -117,8 +118,8 @@ class BuildEstimator:
         return "" if tree is None else _version_of(inputs.dbms, tree)
 
     def _last_edited(self, inputs: BuildInputs) -> SourceTree | None:
-        """Return the tree that is built of what a source had when it was last fetched."""
-        tree = last_tree(inputs.source, self._home)
+        """Return the tree that is built of what a source has, if it was fetched before."""
+        tree = self._unchanged_tree(inputs.source)
         if tree is None:
             return None
         edits = load_dbms(inputs.dbms).edits(_version_of(inputs.dbms, tree))
@@ -127,12 +128,18 @@ class BuildEstimator:
         except HoneError:
             return None  # the build will tell the user
 
+    def _unchanged_tree(self, source: str) -> SourceTree | None:
+        """Return the tree of a source that has not changed since it was fetched; it looks once."""
+        if source not in self._trees:
+            self._trees[source] = unchanged_tree(source, self._home)
+        return self._trees[source]
+
     def _kept_results(
         self, inputs: BuildInputs, training: Training | None
     ) -> Iterator[Build | Profile]:
         """Yield the results of a build's steps, in order, up to the first that is not here."""
         if inputs.variant.ready_made:
-            tree = last_tree(inputs.source, self._home)
+            tree = self._unchanged_tree(inputs.source)
             build = None if tree is None else self._ready_made(tree)
             if build is not None:
                 yield build

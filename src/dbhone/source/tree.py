@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +24,7 @@ from dbhone.sandbox import is_waived
 from dbhone.source.archive import links_out
 from dbhone.source.fetch import FetchJob, SourceReference, require
 from dbhone.source.kinds.base import SourceKind, kind_of, parse_reference
-from dbhone.untrusted_files import remove_tree
+from dbhone.untrusted_files import remove_tree, walk
 
 _REFERENCES = "references"
 
@@ -100,6 +101,30 @@ def last_tree(text: str, home: Home) -> SourceTree | None:
     A folder may have changed since then, so the tree only predicts what a fetch would give.
     """
     return _recall(parse_reference(text), home)
+
+
+def unchanged_tree(text: str, home: Home) -> SourceTree | None:
+    """Return the tree that a reference means, None if it must be fetched or may have changed.
+
+    A folder has not changed if nothing in it has since it was copied, by the times of its inodes.
+    """
+    reference = parse_reference(text)
+    tree, look = _recall(reference, home), kind_of(reference.kind).look
+    if tree is None or not kind_of(reference.kind).always_fresh or look is None:
+        return tree
+    folder, moment = look(reference), tree.fetched_at.timestamp()
+    try:
+        changed = any(path.lstat().st_ctime >= moment for path in (folder, *_within(folder)))
+    except OSError:
+        return None
+    return None if changed else tree
+
+
+def _within(folder: Path) -> Iterator[Path]:
+    """Yield all that is below a folder, without what git keeps for itself."""
+    for root, folders, files in walk(folder):
+        folders[:] = [name for name in folders if name != ".git"]
+        yield from (root / name for name in (*folders, *files))
 
 
 def kept_tree(digest: str, home: Home) -> SourceTree | None:
