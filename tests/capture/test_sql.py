@@ -15,6 +15,7 @@ from dbhone.capture.sql import (
     POSTGRESQL,
     LexicalRules,
     TransactionEffect,
+    places_of_shape,
     replay_rule,
     split,
 )
@@ -113,3 +114,49 @@ def test_what_replaces_a_value_is_of_its_type(value: str, kept: str) -> None:
 
 def test_two_keys_make_two_of_it() -> None:
     assert Anonymiser()("'Margaret Hamilton'") != Anonymiser()("'Margaret Hamilton'")
+
+
+@pytest.mark.parametrize(
+    ("sql", "kept"),
+    [
+        ("SELECT a FROM t WHERE b = 7 LIMIT 20", ["20"]),
+        ("SELECT a FROM t LIMIT 20, 30", ["20", "30"]),
+        ("SELECT a FROM t WHERE b = 7 LIMIT 20 OFFSET 40", ["20", "40"]),
+        ("SELECT a FROM t WHERE b = 7 OFFSET 40 ROWS FETCH NEXT 5 ROWS ONLY", ["40", "5"]),
+        ("SELECT a, count(*) FROM t WHERE b = 7 GROUP BY 1 ORDER BY 2 DESC, 1", ["1", "2", "1"]),
+        ("SELECT a FROM t ORDER BY f(a, 7), 2 DESC", ["2"]),
+        ("SELECT a FROM t GROUP BY a HAVING b IN (6, 7)", []),
+        ("(SELECT a FROM t ORDER BY a) UNION SELECT 6, 7", []),
+        ("SELECT a FROM t ORDER BY a UNION SELECT 6, 7", []),
+        ("SELECT by_limit, 7 FROM t", []),
+        ("UPDATE t SET limit_a = 5 WHERE a IN (6, 7)", []),
+    ],
+)
+@pytest.mark.parametrize("rules", [POSTGRESQL, MYSQL])
+def test_how_many_rows_and_by_which_columns_a_query_sorts_stays_as_it_is(
+    sql: str, kept: list[str], rules: LexicalRules
+) -> None:
+    parts = split(sql, rules)
+    literals = parts[1::2]
+    places = places_of_shape(tuple(parts[::2]))
+    assert [literals[at] for at in sorted(places)] == kept
+    replaced = Anonymiser().literals(tuple(parts[::2]), literals)
+    assert [replaced[at] for at in sorted(places)] == kept
+
+
+@pytest.mark.parametrize(
+    ("literal", "is_like"),
+    [
+        ("b'10110011'", r"b'[01]{8}'"),
+        ("B'1'", r"B'[01]'"),
+        ("x'4d7953514c'", r"x'[0-9a-f]{10}'"),
+        ("X'AB'", r"X'[0-9A-F]{2}'"),
+        ("x''", r"x''"),
+        ("0b1011", r"0b[01]{4}"),
+        ("N'1011'", r"N'\d{4}'"),
+    ],
+)
+def test_digits_of_another_base_stay_digits_of_it(literal: str, is_like: str) -> None:
+    parts = split(f"SELECT a FROM t WHERE b = {literal}", MYSQL)
+    replaced = Anonymiser().literals(tuple(parts[::2]), parts[1::2])
+    assert re.search(rf"= {is_like}\Z", "".join([parts[0], *replaced]))

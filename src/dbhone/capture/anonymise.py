@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
+
+from dbhone.capture.sql import places_of_shape
 
 _KEPT_WORDS = frozenset(
     {"t", "f", "true", "false", "y", "n", "yes", "no", "on", "off", "null", "", "infinity", "nan"}
@@ -19,6 +21,9 @@ _KEPT_WORDS = frozenset(
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?![\d-])")
 _CLOCK_TIME = re.compile(r"(?<!\d)([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?!\d)")
 _HEX = re.compile(r"(?:\\x|0x)?[0-9a-fA-F-]+")
+_BITS = re.compile(r"0b[01]+")
+_DIGITS_FOLLOW = re.compile(r"(?<![\w$])([bBxX])\Z")
+"""What goes before the quote of binary or hexadecimal digits."""
 _INTERVAL = re.compile(
     r"[+-]?[\d.:]+ *(?:(?:micro|milli)?seconds?|minutes?|hours?|days?|weeks?|months?|mons?|years?"
     r"|secs?|mins?|hrs?|[smhdwy])(?: ago)?(?: *[+-]?[\d.:]+.*)?",
@@ -49,6 +54,29 @@ class Anonymiser:
                 self._known[value] = known
         return known
 
+    def literals(self, pieces: tuple[str, ...], literals: Sequence[str]) -> list[str]:
+        """Return what stands for a statement's literals; those that give it its shape are kept.
+
+        ``pieces`` are what stands between them.
+        """
+        kept = places_of_shape(pieces)
+        return [
+            literal
+            if at in kept and literal.isdecimal()
+            else self._of_digits(literal, match[1].lower())
+            if (match := _DIGITS_FOLLOW.search(pieces[at])) and literal.startswith("'")
+            else self(literal)
+            for at, literal in enumerate(literals)
+        ]
+
+    def _of_digits(self, literal: str, base: str) -> str:
+        """Return other digits in quotes, binary for the base ``b``, else hexadecimal."""
+        content = literal[1:-1]
+        if not content:
+            return literal
+        chance = self._chance(content)
+        return f"'{_bits(content, chance) if base == 'b' else _hexadecimal(content, chance)}'"
+
     def _replaced(self, value: str) -> str:
         quote = value[:1]
         if quote == "$" and value.endswith("$"):
@@ -76,6 +104,8 @@ class Anonymiser:
 
 
 def _like(text: str, chance: Iterator[int]) -> str:
+    if _BITS.fullmatch(text):
+        return text[:2] + _bits(text[2:], chance)
     if _NUMBER.fullmatch(text):
         whole, dot, rest = text.partition(".")
         return _integer(whole, chance) + dot + _digits(rest, chance)
@@ -103,6 +133,10 @@ def _integer(text: str, chance: Iterator[int]) -> str:
 
 def _digits(text: str, chance: Iterator[int]) -> str:
     return "".join(str(_number_below(10, chance)) if one.isdigit() else one for one in text)
+
+
+def _bits(text: str, chance: Iterator[int]) -> str:
+    return "".join("01"[_number_below(2, chance)] if one in "01" else one for one in text)
 
 
 def _hexadecimal(text: str, chance: Iterator[int]) -> str:

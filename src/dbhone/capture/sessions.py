@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from dbhone.capture.anonymise import Anonymiser
 from dbhone.capture.sql import (
     LexicalRules,
     ReplayRule,
@@ -160,7 +161,7 @@ class Sessions:
         self,
         rules: LexicalRules,
         write: Callable[[str], object],
-        replaced: Callable[[str], str] | None = None,
+        replaced: Anonymiser | None = None,
     ) -> None:
         self.rules = rules
         self.counted = Counted()
@@ -206,7 +207,7 @@ class Sessions:
             if template.pieces not in (pieces, ()):  # there was no room for its own
                 values = [self._anonymous_text(parts)]
             elif self._replaced is not None:
-                values = [self._replaced(value) for value in parts[1::2]]
+                values = self._replaced.literals(pieces, values)
         if template.number is None:
             self._skip(session, template.rule)
             return
@@ -239,7 +240,9 @@ class Sessions:
     def _anonymous_text(self, parts: Sequence[str]) -> str:
         if self._replaced is None:
             return "".join(parts)
-        return "".join(self._replaced(part) if at % 2 else part for at, part in enumerate(parts))
+        pieces = parts[::2]
+        literals = [*self._replaced.literals(tuple(pieces), parts[1::2]), ""]
+        return "".join(part for pair in zip(pieces, literals, strict=True) for part in pair)
 
     def _place(
         self, session: _Session, at: int, statement: _Statement, effect: TransactionEffect

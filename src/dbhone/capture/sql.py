@@ -7,6 +7,7 @@ of two dialects, made of a few regular expressions that run over a statement onc
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from enum import Enum
@@ -154,6 +155,35 @@ def has_parameters(pieces: tuple[str, ...], rules: LexicalRules) -> bool:
     if rules.parameter.search(text) is None:
         return False
     return rules.parameter.search(rules.all.sub("", text)) is not None
+
+
+# Which literals a template cannot do without
+
+_AFTER_LIMIT = r"\b(?:limit|offset|top|fetch\s+(?:first|next))\s*\(?\s*(?:\0\s*,\s*)?"
+_NOT_SORTED = r"(?!\b(?:select|having|union|where|values|limit|set)\b)"
+_AFTER_SORTING = rf"\b(?:order|group)\s+by\b(?:(?:{_NOT_SORTED}[^()]|\([^()]*\))*,)?\s*"
+_SHAPE_BEFORE = re.compile(rf"(?:{_AFTER_LIMIT}|{_AFTER_SORTING})\Z", re.IGNORECASE)
+_LOOKED_AT = 300
+"""So many characters before a literal are looked at."""
+_MAY_SHAPE = re.compile(r"\b(?:limit|offset|top|fetch|by)\b", re.IGNORECASE)
+
+
+@functools.lru_cache(maxsize=10_000)
+def places_of_shape(pieces: tuple[str, ...]) -> frozenset[int]:
+    """Return which literals of a template are no values, if they are whole numbers.
+
+    Those are how many rows a query returns, and the columns by which it sorts and groups: with
+    others it would be another query.
+    """
+    text = "\0".join(pieces)
+    if _MAY_SHAPE.search(text) is None:
+        return frozenset()
+    places, end = set(), -1
+    for at, piece in enumerate(pieces[:-1]):
+        end += len(piece) + 1
+        if _SHAPE_BEFORE.search(text[max(end - _LOOKED_AT, 0) : end]):
+            places.add(at)
+    return frozenset(places)
 
 
 # What a template would do
