@@ -28,7 +28,7 @@ from benchmarks.alarms import PLANTED, experiments, measured
 from dbhone import process
 from dbhone.account import Account, Tenant
 from dbhone.dbms.base_server import Installation, load_server_dbms
-from dbhone.experiment.server_pool import ServerPool
+from dbhone.experiment.server_clients import ServerClients
 from dbhone.home import Session, locate, open_session
 from dbhone.instance import data
 from dbhone.instance.place import make_place, remove_place
@@ -116,7 +116,7 @@ def _print_servers(options: argparse.Namespace) -> None:
 @contextmanager
 def _outside(setting: str, value: str) -> Iterator[None]:
     """Let the servers with this setting, and their clients, run without sandboxes."""
-    enter, request = Server.__enter__, ServerPool._request
+    enter, request = Server.__enter__, ServerClients._request
 
     def marked(server: Server) -> bool:
         return server.values.get(setting) == value
@@ -129,15 +129,15 @@ def _outside(setting: str, value: str) -> Iterator[None]:
         with mock.patch.object(process, "can_enclose", return_value=False):
             return enter(server)
 
-    def requested(pool: ServerPool, server: Server, task: Task) -> DriverCommand:
-        command = request(pool, server, task)
+    def requested(clients: ServerClients, server: Server, task: Task) -> DriverCommand:
+        command = request(clients, server, task)
         return (
             dataclasses.replace(command, sandbox=None, tenant=None) if marked(server) else command
         )
 
     with (
         mock.patch.object(Server, "__enter__", started),
-        mock.patch.object(ServerPool, "_request", requested),
+        mock.patch.object(ServerClients, "_request", requested),
     ):
         yield
 
