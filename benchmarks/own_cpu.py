@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process
+from dbhone.command import Command
 from dbhone.experiment.events import BlockEnded, Event, InvocationStarted
 from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.load import load_named
 from dbhone.experiment.run_lifecycle import begin
 from dbhone.home import locate, open_session
 from dbhone.measurement.store import Store
-from dbhone.process import Command, Finished, OnChunk
+from dbhone.process import Finished, OnChunk
 
 _STARTS = 50
 

@@ -15,8 +15,9 @@ import pytest
 
 from dbhone import process as module
 from dbhone.account import Account, Tenant
+from dbhone.command import SESSION_VARIABLE, Command
 from dbhone.errors import MachineError, ToolError
-from dbhone.process import Command, Finished, Process, lines, run
+from dbhone.process import Finished, Process, lines, run
 
 _SPAWNER = """\
 import subprocess, sys, pathlib
@@ -112,7 +113,7 @@ def test_what_a_lasting_program_has_started_stays(tmp_path: Path) -> None:
     pid = int((tmp_path / "pid").read_text())
     assert is_running(pid)
     environment = Path(f"/proc/{pid}/environ").read_bytes()
-    assert module.SESSION_VARIABLE.encode() + b"=" not in environment
+    assert SESSION_VARIABLE.encode() + b"=" not in environment
     os.kill(pid, signal.SIGKILL)
 
 

@@ -18,9 +18,10 @@ import pytest
 from dbhone import process
 from dbhone.account import SHARED_GROUP, Tenant, lendable
 from dbhone.account import own as give
+from dbhone.command import Command
 from dbhone.errors import ToolError
 from dbhone.home import Home
-from dbhone.process import Command, Finished, Process, can_enclose, run, why_not_enclosed
+from dbhone.process import Finished, Process, can_enclose, run, why_not_enclosed
 from dbhone.program_folders import program_folders, python_folders
 from dbhone.sandbox import Sandbox
 from tests.foundation.test_process import is_running, wait_until_gone

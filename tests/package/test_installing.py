@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dbhone import process
+from dbhone.command import Command
 from dbhone.errors import Interrupted, MachineError, PackageError, UsageError
 from dbhone.home import Session
 from dbhone.package import installing
@@ -175,7 +176,7 @@ def test_who_interrupts_an_installation_is_told_the_way_back(
 ) -> None:
     run = process.run
 
-    def interrupted(command: process.Command) -> process.Finished:
+    def interrupted(command: Command) -> process.Finished:
         finished = run(command)
         if command.lasting and command.argv[0] == stopped:
             raise KeyboardInterrupt
@@ -194,10 +195,10 @@ def test_who_interrupts_an_installation_is_told_the_way_back(
 def test_apt_may_take_as_long_as_it_needs(
     machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commands: list[process.Command] = []
+    commands: list[Command] = []
     run = process.run
 
-    def noted(command: process.Command) -> process.Finished:
+    def noted(command: Command) -> process.Finished:
         commands.append(command)
         return run(command)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.account import Tenant, check_readable
+from dbhone.command import Command
 from dbhone.errors import DriverError
 from dbhone.experiment.model import TrainingCommand
 from dbhone.experiment.order import BlockSeed
@@ -124,7 +125,7 @@ class ServerClients:
 
     def _run_driver(self, server: Server, argv: tuple[str, ...], doing: str) -> str:
         """Run the driver for something that is not measured; return what it printed."""
-        command = process.Command(
+        command = Command(
             argv=argv,
             cwd=_CLIENTS_FOLDER,
             env={"LC_ALL": "C"},
@@ -152,7 +153,7 @@ class ServerClients:
         programs = program_folders(training.argv[:1], self.session.home)
         sandbox = Sandbox(readable=(endpoint.socket.parent, folder, *programs))
         log = self.session.workdir("command") / "log"
-        command = process.Command(
+        command = Command(
             argv=training.argv,
             cwd=folder,
             log=log,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from dbhone import process
+from dbhone.command import Command
 from dbhone.dbms.base import load_dbms
 from dbhone.dbms.base_service import DistributionService, ServiceInstance
 from dbhone.errors import (
@@ -223,7 +224,7 @@ def _log(session: Session) -> Path:
 
 def _run(argv: tuple[str, ...], log: Path, *, timeout: float | None = _TIMEOUT) -> None:
     """Run a program that changes the machine. Raises MachineError if it fails."""
-    command = process.Command(
+    command = Command(
         argv=argv, cwd=Path("/"), env=_ENVIRONMENT, log=log, timeout=timeout, lasting=True
     )
     finished = process.run(command)
@@ -236,7 +237,7 @@ def _keep_originals(plan: Replacement, session: Session) -> None:
     draft = session.workdir("originals")
     for package in plan.packages:
         argv = ("apt-get", "download", f"{package.name}={package.installed}")
-        command = process.Command(argv=argv, cwd=draft, env=_ENVIRONMENT, timeout=_TIMEOUT)
+        command = Command(argv=argv, cwd=draft, env=_ENVIRONMENT, timeout=_TIMEOUT)
         if not process.run(command).ok:
             raise MachineError(
                 f"the original {package.name} {package.installed} cannot be obtained: there would"
