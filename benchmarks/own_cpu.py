@@ -98,7 +98,7 @@ def supervisor_start() -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     own = 0.0
     for _ in range(_STARTS):
-        own += process.run(Command(argv=(sys.executable, "-c", ""), cwd=Path("/"))).usage.cpu
+        own += process.run(Command(argv=(sys.executable, "-c", ""), cwd=Path("/"))).cpu_seconds
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return (used - own) / _STARTS

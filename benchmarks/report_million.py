@@ -191,7 +191,7 @@ def main() -> None:
     count = blocks * SUBJECTS * SETS * STEPS_OF_A_SET
     print(
         f"hone report on {count:,} measurements: {whole.seconds:.2f} s"
-        f" (CPU {whole.usage.cpu:.2f} s); the goal is {GOAL:.0f} s"
+        f" (CPU {whole.cpu_seconds:.2f} s); the goal is {GOAL:.0f} s"
     )
 
 

@@ -203,12 +203,12 @@ def _print_pairs(
     machine some runs are far slower than others. So the estimate is the median of the averages of
     all two pairs (J. L. Hodges and E. L. Lehmann, 1963), and the interval that of Wilcoxon's test.
     """
-    starting = [statistics.median(one.usage.cpu for one in side) for side in starts]
+    starting = [statistics.median(one.cpu_seconds for one in side) for side in starts]
     logs = []
     for _ in range(pairs):
         pair = _pair(inside)
         outside, enclosed = (
-            one.usage.cpu - start for one, start in zip(pair, starting, strict=True)
+            one.cpu_seconds - start for one, start in zip(pair, starting, strict=True)
         )
         logs.append(math.log(enclosed / outside))
     averages = sorted((one + other) / 2 for one, other in combinations_with_replacement(logs, 2))

@@ -36,25 +36,15 @@ _TRIAL_TIMEOUT = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """The resources that a program and its reaped children used; times in seconds."""
-
-    user: float
-    system: float
-
-    @property
-    def cpu(self) -> float:
-        """User and system time, in seconds."""
-        return self.user + self.system
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """How a program ended. ``status`` is its exit code, or minus the signal that ended it."""
+    """How a program ended. ``status`` is its exit code, or minus the signal that ended it.
+
+    ``cpu_seconds`` are its own, and those of its children that were waited for.
+    """
 
     status: int
     seconds: float
-    usage: Usage
+    cpu_seconds: float
     output: bytes
     timed_out: bool
     overflowed: bool
@@ -235,11 +225,10 @@ class Process:
         words = line.split()
         if len(words) != 4 or words[0] != "exit":
             raise MachineError(f"the supervisor of {self.command.argv[0]} was killed from outside")
-        usage = Usage(user=float(words[2]), system=float(words[3]))
         return Finished(
             status=os.waitstatus_to_exitcode(int(words[1])),
             seconds=seconds,
-            usage=usage,
+            cpu_seconds=float(words[2]) + float(words[3]),
             output=output,
             timed_out=self._timed_out,
             overflowed=overflowed,

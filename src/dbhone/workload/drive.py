@@ -227,7 +227,7 @@ class _UsageRecorder:
             argv=process_command.argv,
             output=finished.output,
             seconds=seconds,
-            cpu_seconds=finished.usage.cpu,
+            cpu_seconds=finished.cpu_seconds,
             report=report,
             failure=error.message if error else None,
             hint=error.hint if error else None,
@@ -241,7 +241,7 @@ class _UsageRecorder:
             Chunk(
                 data=b"",
                 at=time.monotonic(),
-                cpu_seconds=finished.usage.cpu,
+                cpu_seconds=finished.cpu_seconds,
                 instructions=None,
                 peak_memory_bytes=peaks[-1] if peaks else None,
                 paused=self.paused,

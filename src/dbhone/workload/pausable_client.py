@@ -156,5 +156,5 @@ class PausableClient:
 
     def _finish(self) -> Finished:
         finished = self._started.finish()
-        self._used = finished.usage.cpu
+        self._used = finished.cpu_seconds
         return dataclasses.replace(finished, output=self.printed())
