@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process
+from dbhone.command import Command
 from dbhone.experiment.events import BlockEnded, Event, InvocationStarted
 from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.load import load_named
 from dbhone.experiment.run_lifecycle import begin
 from dbhone.home import locate, open_session
 from dbhone.measurement.store import Store
-from dbhone.process import Command, Finished, OnChunk
+from dbhone.process import Finished, OnChunk
 
 _STARTS = 50
 
@@ -97,7 +98,7 @@ def supervisor_start() -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     own = 0.0
     for _ in range(_STARTS):
-        own += process.run(Command(argv=(sys.executable, "-c", ""), cwd=Path("/"))).usage.cpu
+        own += process.run(Command(argv=(sys.executable, "-c", ""), cwd=Path("/"))).cpu_seconds
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return (used - own) / _STARTS

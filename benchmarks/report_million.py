@@ -22,6 +22,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
+from dbhone.command import Command
 from dbhone.home import Home
 from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import (
@@ -34,7 +35,7 @@ from dbhone.measurement.record import (
     Subject,
 )
 from dbhone.measurement.store import NewRun, Store
-from dbhone.process import Command, Finished
+from dbhone.process import Finished
 from dbhone.process import run as run_program
 
 SUBJECTS, SETS, STEPS_OF_A_SET = 10, 4, 25
@@ -190,7 +191,7 @@ def main() -> None:
     count = blocks * SUBJECTS * SETS * STEPS_OF_A_SET
     print(
         f"hone report on {count:,} measurements: {whole.seconds:.2f} s"
-        f" (CPU {whole.usage.cpu:.2f} s); the goal is {GOAL:.0f} s"
+        f" (CPU {whole.cpu_seconds:.2f} s); the goal is {GOAL:.0f} s"
     )
 
 

@@ -27,8 +27,9 @@ from unittest import mock
 from benchmarks.alarms import PLANTED, experiments, measured
 from dbhone import process
 from dbhone.account import Account, Tenant
+from dbhone.command import Command
 from dbhone.dbms.base_server import Installation, load_server_dbms
-from dbhone.experiment.server_pool import ServerPool
+from dbhone.experiment.server_clients import ServerClients
 from dbhone.home import Session, locate, open_session
 from dbhone.instance import data
 from dbhone.instance.place import make_place, remove_place
@@ -90,7 +91,7 @@ def main() -> None:
         starts = _starts(tenant)
         times = [1000 * statistics.median(one.seconds for one in side) for side in starts]
         print("to start and end a program: {:.1f} ms outside, {:.1f} ms inside".format(*times))
-        calls = process.Command(argv=_CALLS, cwd=_FOLDER, tenant=tenant, sandbox=Sandbox())
+        calls = Command(argv=_CALLS, cwd=_FOLDER, tenant=tenant, sandbox=Sandbox())
         _print_pairs("system calls", calls, starts, options.pairs)
     with open_session(locate(options.home)) as session, _backend(session, options.programs) as one:
         _print_pairs("a backend of PostgreSQL", one, starts, options.pairs)
@@ -116,7 +117,7 @@ def _print_servers(options: argparse.Namespace) -> None:
 @contextmanager
 def _outside(setting: str, value: str) -> Iterator[None]:
     """Let the servers with this setting, and their clients, run without sandboxes."""
-    enter, request = Server.__enter__, ServerPool._request
+    enter, request = Server.__enter__, ServerClients._request
 
     def marked(server: Server) -> bool:
         return server.values.get(setting) == value
@@ -129,28 +130,28 @@ def _outside(setting: str, value: str) -> Iterator[None]:
         with mock.patch.object(process, "can_enclose", return_value=False):
             return enter(server)
 
-    def requested(pool: ServerPool, server: Server, task: Task) -> DriverCommand:
-        command = request(pool, server, task)
+    def requested(clients: ServerClients, server: Server, task: Task) -> DriverCommand:
+        command = request(clients, server, task)
         return (
             dataclasses.replace(command, sandbox=None, tenant=None) if marked(server) else command
         )
 
     with (
         mock.patch.object(Server, "__enter__", started),
-        mock.patch.object(ServerPool, "_request", requested),
+        mock.patch.object(ServerClients, "_request", requested),
     ):
         yield
 
 
 def _starts(tenant: Tenant) -> tuple[tuple[process.Finished, ...], tuple[process.Finished, ...]]:
     """Return how a program that does nothing went, outside and inside, over and over."""
-    nothing = process.Command(argv=("true",), cwd=_FOLDER, tenant=tenant, sandbox=Sandbox())
+    nothing = Command(argv=("true",), cwd=_FOLDER, tenant=tenant, sandbox=Sandbox())
     outside, inside = zip(*(_pair(nothing) for _ in range(_STARTS)), strict=True)
     return outside, inside
 
 
 @contextmanager
-def _backend(session: Session, programs: Path) -> Iterator[process.Command]:
+def _backend(session: Session, programs: Path) -> Iterator[Command]:
     """Yield the command of a backend that answers a file of statements, on data of its own."""
     installation = Installation(
         dbms="postgresql",
@@ -167,7 +168,7 @@ def _backend(session: Session, programs: Path) -> Iterator[process.Command]:
         place = make_place(session, dataclasses.replace(lent, account=account))
         stack.callback(remove_place, place)
         data.make(load_server_dbms("postgresql"), installation, place, session)
-        command = process.Command(
+        command = Command(
             # Without waiting for the disk, whose time is no cost of a sandbox.
             argv=(str(installation.server), "--single", f"-D{place.data}", "-O", "-F", "postgres"),
             cwd=_FOLDER,
@@ -192,7 +193,7 @@ def _statement(chance: random.Random) -> str:
 
 def _print_pairs(
     what: str,
-    inside: process.Command,
+    inside: Command,
     starts: tuple[tuple[process.Finished, ...], tuple[process.Finished, ...]],
     pairs: int,
 ) -> None:
@@ -202,12 +203,12 @@ def _print_pairs(
     machine some runs are far slower than others. So the estimate is the median of the averages of
     all two pairs (J. L. Hodges and E. L. Lehmann, 1963), and the interval that of Wilcoxon's test.
     """
-    starting = [statistics.median(one.usage.cpu for one in side) for side in starts]
+    starting = [statistics.median(one.cpu_seconds for one in side) for side in starts]
     logs = []
     for _ in range(pairs):
         pair = _pair(inside)
         outside, enclosed = (
-            one.usage.cpu - start for one, start in zip(pair, starting, strict=True)
+            one.cpu_seconds - start for one, start in zip(pair, starting, strict=True)
         )
         logs.append(math.log(enclosed / outside))
     averages = sorted((one + other) / 2 for one, other in combinations_with_replacement(logs, 2))
@@ -220,7 +221,7 @@ def _print_pairs(
     )
 
 
-def _pair(inside: process.Command) -> tuple[process.Finished, process.Finished]:
+def _pair(inside: Command) -> tuple[process.Finished, process.Finished]:
     """Run a program outside and inside, in random order; return how it went."""
     assert inside.tenant is not None
     alone = dataclasses.replace(inside.tenant, group=None)

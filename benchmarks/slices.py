@@ -37,7 +37,8 @@ from dbhone.dbms.base import DRAWER
 from dbhone.dbms.base_server import Installation, ServerDbms
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.observe import ObserveOptions, RunObservation
-from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload
+from dbhone.experiment.server_clients import ServerWorkload
+from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.slice_client import SliceClient
 from dbhone.home import Home, Session, open_session
 from dbhone.host_lock import hold_host_lock

@@ -27,9 +27,9 @@ from pathlib import Path
 import platformdirs
 
 from dbhone.cgroup import remove_dead_groups
+from dbhone.command import SESSION_VARIABLE
 from dbhone.errors import MachineError, UsageError, disk_full
 from dbhone.files import open_to_all, publish, text_if_there
-from dbhone.process import SESSION_VARIABLE
 from dbhone.untrusted_files import remove_tree
 
 _ROOTS_HOME = Path("/var/lib/dbhone")

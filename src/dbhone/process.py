@@ -8,11 +8,9 @@ No user's or stranger's text goes through a shell: a program is a tuple of words
 from __future__ import annotations
 
 import contextlib
-import errno
 import functools
 import os
 import select
-import shlex
 import shutil
 import signal
 import subprocess
@@ -23,13 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from dbhone.account import LENT, Account, Tenant, lendable
+from dbhone.account import LENT, lendable
+from dbhone.command import Command, least_environment
 from dbhone.errors import MachineError, ToolError
-from dbhone.sandbox import PACKAGE, PROGRAM, Sandbox, argv_of, trial_argv
+from dbhone.sandbox import PACKAGE, PROGRAM, argv_of, trial_argv
 
-SESSION_VARIABLE = "DBHONE_SESSION"
 _SUPERVISOR = (sys.executable, "-I", "-S", str(Path(__file__).with_name("supervisor.py")))
-_NEEDED = frozenset({"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", SESSION_VARIABLE})
 CAPTURE_LIMIT = 64 * 1024 * 1024
 """Bytes of output that are kept of a program; one that prints more is stopped."""
 _PIECE = 64 * 1024
@@ -39,105 +36,15 @@ _TRIAL_TIMEOUT = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
-    """A program to run.
-
-    ``argv`` is the program and its arguments. ``env`` is added to hone's own environment. With
-    ``isolated`` it is added to the few variables that every program needs, so that a user's
-    CFLAGS cannot leak into a build. ``log`` gets standard error, and standard output too unless
-    it is captured; without a log both are captured. ``timeout`` is in seconds; None waits for
-    ever. ``stdin`` is a file that the program reads; without one its input is empty. The program
-    runs as the account of its ``tenant``, which only root may set, and in its control group. hone
-    opens the working folder and the log as itself before that. The program runs on ``cpus`` only.
-    An ``idle`` program runs only on CPUs that nothing else uses. A program with a ``sandbox`` is
-    shut in, if the machine can do that (``can_enclose``). A ``lasting`` program changes the machine
-    itself, such as its package manager: it comes to its end however hone ends, and the services
-    that it starts stay.
-    """
-
-    argv: tuple[str, ...]
-    cwd: Path
-    env: Mapping[str, str] | None = None
-    isolated: bool = False
-    log: Path | None = None
-    timeout: float | None = None
-    stdin: Path | None = None
-    tenant: Tenant | None = None
-    cpus: frozenset[int] | None = None
-    idle: bool = False
-    sandbox: Sandbox | None = None
-    lasting: bool = False
-
-    @property
-    def account(self) -> Account | None:
-        """The account that the program runs as, None if it is hone's own user."""
-        return None if self.tenant is None else self.tenant.account
-
-    def environment(self) -> dict[str, str]:
-        """Return the whole environment that the program gets."""
-        inherited = {
-            name: value
-            for name, value in os.environ.items()
-            if not self.isolated or name in _NEEDED
-        }
-        if self.lasting:  # what has the session's mark is ended when the session is over
-            inherited.pop(SESSION_VARIABLE, None)
-        return inherited | self._of_account(inherited) | dict(self.env or {})
-
-    def _of_account(self, inherited: dict[str, str]) -> dict[str, str]:
-        """Return the variables that name the account; drop TMPDIR, a folder of hone's own user."""
-        if self.account is None:
-            return {}
-        inherited.pop("TMPDIR", None)
-        name = self.account.name
-        return {"USER": name, "LOGNAME": name, "HOME": self.account.home}
-
-    def line(self) -> str:
-        """Return the command as one would type it."""
-        return shlex.join(self.argv)
-
-    def constraints(self) -> tuple[str, str, str, str, str]:
-        """Return account, groups, CPUs, scheduling and lifetime, as the supervisor reads them."""
-        group = None if self.tenant is None else self.tenant.group
-        return (
-            "-" if self.account is None else f"{self.account.uid}:{self.account.gid}",
-            "-" if group is None else "\n".join(map(str, group.folders)),
-            "-" if self.cpus is None else ",".join(map(str, sorted(self.cpus))),
-            "idle" if self.idle else "-",
-            "lasting" if self.lasting else "-",
-        )
-
-    def check_program(self) -> None:
-        """Raise ToolError if there is no such program to run."""
-        program, path = self.argv[0], self.environment().get("PATH")
-        file = self.cwd / program
-        if self.sandbox is not None:
-            file = self.sandbox.real_path(file)
-        if shutil.which(str(file) if "/" in program else program, path=path) is None:
-            reason = errno.EACCES if file.exists() else errno.ENOENT
-            raise ToolError(f"cannot run {program}: {os.strerror(reason)}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """The resources that a program and its reaped children used; times in seconds."""
-
-    user: float
-    system: float
-
-    @property
-    def cpu(self) -> float:
-        """User and system time, in seconds."""
-        return self.user + self.system
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """How a program ended. ``status`` is its exit code, or minus the signal that ended it."""
+    """How a program ended. ``status`` is its exit code, or minus the signal that ended it.
+
+    ``cpu_seconds`` are its own, and those of its children that were waited for.
+    """
 
     status: int
     seconds: float
-    usage: Usage
+    cpu_seconds: float
     output: bytes
     timed_out: bool
     overflowed: bool
@@ -207,7 +114,7 @@ class Process:
                     (*_SUPERVISOR, *words, "--", *start.argv),
                     cwd=command.cwd,
                     # The program's own environment may name a stranger's libraries.
-                    env=_least_environment(),
+                    env=least_environment(),
                     stdin=source,
                     stdout=output,
                     stderr=errors,
@@ -318,11 +225,10 @@ class Process:
         words = line.split()
         if len(words) != 4 or words[0] != "exit":
             raise MachineError(f"the supervisor of {self.command.argv[0]} was killed from outside")
-        usage = Usage(user=float(words[2]), system=float(words[3]))
         return Finished(
             status=os.waitstatus_to_exitcode(int(words[1])),
             seconds=seconds,
-            usage=usage,
+            cpu_seconds=float(words[2]) + float(words[3]),
             output=output,
             timed_out=self._timed_out,
             overflowed=overflowed,
@@ -362,7 +268,7 @@ class _Start:
         )
         return cls(
             argv=argv,
-            environment=_listed(_least_environment()),
+            environment=_listed(least_environment()),
             words=("-", *rest, limits),
             inputs=sandbox.inputs(command.cwd, command.account),
         )
@@ -370,11 +276,6 @@ class _Start:
 
 def _listed(environment: Mapping[str, str]) -> str:
     return "".join(f"{name}={value}\0" for name, value in environment.items())
-
-
-def _least_environment() -> dict[str, str]:
-    """Return hone's own environment, as far as its helpers need it."""
-    return {name: value for name, value in os.environ.items() if name in _NEEDED}
 
 
 @contextlib.contextmanager

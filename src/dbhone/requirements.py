@@ -15,6 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from dbhone import process, sandbox
+from dbhone.command import Command
 from dbhone.errors import ToolError
 from dbhone.units import count_of
 from dbhone.versions import ALWAYS, VersionRange
@@ -127,7 +128,7 @@ def _as_root(words: tuple[str, ...], log: Path) -> bool:
     settings = tuple(f"{name}={value}" for name, value in _UNATTENDED.items())
     sudo = () if os.geteuid() == 0 else ("sudo", "-n")
     argv = (*sudo, "env", *settings, *words)
-    return process.run(process.Command(argv=argv, cwd=Path("/"), log=log)).ok
+    return process.run(Command(argv=argv, cwd=Path("/"), log=log)).ok
 
 
 def distribution() -> str:

@@ -69,6 +69,10 @@ class Recorder:
         self.started.append(seed)
         yield Up()
 
+    @property
+    def clients(self) -> Recorder:
+        return self
+
     def warm_up(self, server: Up, seed: BlockSeed) -> None:
         self.warmed_up.append(seed.order)
 

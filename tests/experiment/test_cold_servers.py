@@ -14,7 +14,8 @@ from dbhone.errors import ServerError
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.observe import ObserveOptions, RunObservation
 from dbhone.experiment.order import BlockSeed
-from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload
+from dbhone.experiment.server_clients import ServerWorkload
+from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.trial import SubjectResult, Trial
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.workload import suite as suites
@@ -48,6 +49,10 @@ class Pretended:
 
     def forget(self) -> None:
         """There is no data of a block's own."""
+
+    @property
+    def clients(self) -> Pretended:
+        return self
 
     def warm_up(self, server: SimpleNamespace, seed: BlockSeed) -> None:
         self.seen.append(f"warm up {server.name}")

@@ -20,7 +20,7 @@ from dbhone.errors import (
     SettingsError,
     UsageError,
 )
-from dbhone.experiment import execute
+from dbhone.experiment import earlier_sessions, execute
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Began, Ended, Event
@@ -407,7 +407,7 @@ def test_the_source_of_a_profile_is_not_taken_for_that_of_the_subject_when_the_r
             taken.append(reference)
         use_tree(service, reference, tree)
 
-    monkeypatch.setattr(execute, "kept_tree", lambda digest, _: before if digest else None)
+    monkeypatch.setattr(earlier_sessions, "kept_tree", lambda digest, _: before if digest else None)
     monkeypatch.setattr(PretendedService, "use_tree", use)
     bench.execute(experiment, run)
     assert taken == ["apt:sqlite3"]

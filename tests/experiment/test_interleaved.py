@@ -78,6 +78,10 @@ class Sleepers:
         """Let the server of a subject be found dead."""
         next(up for up in self.up if up.name == name).dead = True
 
+    @property
+    def clients(self) -> Sleepers:
+        return self
+
     def warm_up(self, server: Up, seed: BlockSeed) -> None:
         pass
 

@@ -11,7 +11,8 @@ import pytest
 from dbhone.dbms.base_server import Installation
 from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.experiment.order import BlockSeed
-from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload, _loading
+from dbhone.experiment.server_clients import ServerWorkload
+from dbhone.experiment.server_pool import ServerPool, ServerSpec, _loading
 from dbhone.home import Session
 from dbhone.instance.client import connect
 from dbhone.workload import suite as suites

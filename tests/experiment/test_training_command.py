@@ -11,7 +11,8 @@ import pytest
 from dbhone.errors import DriverError, UsageError
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Training, TrainingCommand
-from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload
+from dbhone.experiment.server_clients import ServerWorkload
+from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.target import training_workload
 from dbhone.experiment.targets import target_class
 from dbhone.home import Home, Session, open_session
@@ -119,10 +120,10 @@ def test_a_command_reaches_the_server_by_its_environment(
     running: tuple[ServerPool, Server], command: TrainingCommand
 ) -> None:
     pool, server = running
-    pool.execute(server, command)
+    pool.clients.execute(server, command)
     (command.folder / "again.sql").write_text("DROP TABLE made;")
     (command.folder / "again.sql").chmod(0o644)
-    pool.execute(server, replace(command, argv=("psql", "-X", "-f", "again.sql")))
+    pool.clients.execute(server, replace(command, argv=("psql", "-X", "-f", "again.sql")))
 
 
 @pytest.mark.integration
@@ -141,6 +142,6 @@ def test_a_command_that_fails_is_told_with_its_log(
     pool, server = running
     (command.folder / "train.sh").write_text(script)
     with pytest.raises(DriverError, match=told) as caught:
-        pool.execute(server, replace(command, timeout=3.0))
+        pool.clients.execute(server, replace(command, timeout=3.0))
     assert caught.value.log is not None
     assert "why it failed" in caught.value.log.read_text()

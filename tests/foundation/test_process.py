@@ -15,8 +15,9 @@ import pytest
 
 from dbhone import process as module
 from dbhone.account import Account, Tenant
+from dbhone.command import SESSION_VARIABLE, Command
 from dbhone.errors import MachineError, ToolError
-from dbhone.process import Command, Finished, Process, lines, run
+from dbhone.process import Finished, Process, lines, run
 
 _SPAWNER = """\
 import subprocess, sys, pathlib
@@ -63,7 +64,7 @@ def test_a_program_that_a_signal_ends_says_which(tmp_path: Path) -> None:
 
 def test_cpu_time_is_the_programs_own(tmp_path: Path) -> None:
     busy = run(python("import time\nwhile time.process_time() < 0.3: pass", cwd=tmp_path))
-    assert 0.25 < busy.usage.cpu < 3
+    assert 0.25 < busy.cpu_seconds < 3
 
 
 def test_output_goes_to_the_log_when_there_is_one(tmp_path: Path) -> None:
@@ -112,7 +113,7 @@ def test_what_a_lasting_program_has_started_stays(tmp_path: Path) -> None:
     pid = int((tmp_path / "pid").read_text())
     assert is_running(pid)
     environment = Path(f"/proc/{pid}/environ").read_bytes()
-    assert module.SESSION_VARIABLE.encode() + b"=" not in environment
+    assert SESSION_VARIABLE.encode() + b"=" not in environment
     os.kill(pid, signal.SIGKILL)
 
 

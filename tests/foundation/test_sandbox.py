@@ -18,9 +18,10 @@ import pytest
 from dbhone import process
 from dbhone.account import SHARED_GROUP, Tenant, lendable
 from dbhone.account import own as give
+from dbhone.command import Command
 from dbhone.errors import ToolError
 from dbhone.home import Home
-from dbhone.process import Command, Finished, Process, can_enclose, run, why_not_enclosed
+from dbhone.process import Finished, Process, can_enclose, run, why_not_enclosed
 from dbhone.program_folders import program_folders, python_folders
 from dbhone.sandbox import Sandbox
 from tests.foundation.test_process import is_running, wait_until_gone
@@ -78,7 +79,7 @@ def test_a_signal_that_ends_it_is_told(folder: Path) -> None:
 
 def test_its_cpu_time_is_counted(folder: Path) -> None:
     finished = shell("i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done", folder)
-    assert 0.05 < finished.usage.cpu < 10
+    assert 0.05 < finished.cpu_seconds < 10
 
 
 def test_a_missing_program_is_a_tool_error(folder: Path) -> None:

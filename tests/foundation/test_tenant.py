@@ -16,9 +16,10 @@ import pytest
 from dbhone import account, cgroup, tenant
 from dbhone.account import LENT
 from dbhone.cgroup import make_group, remove_dead_groups, usable_memory
+from dbhone.command import Command
 from dbhone.errors import MachineError
 from dbhone.home import Home, Session, open_session
-from dbhone.process import Command, Process, can_enclose, run, why_not_enclosed
+from dbhone.process import Process, can_enclose, run, why_not_enclosed
 from dbhone.tenant import tenancy
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root lends accounts")

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from dbhone.command import Command
 from dbhone.instance.host_state import read_observed_state
-from dbhone.process import Command, Process
+from dbhone.process import Process
 
 SMAPS = """\
 55d0-55e0 r-xp 00000000 fe:00 1234                       /usr/lib/lib jemalloc.so.2

@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 from dbhone import cgroup
+from dbhone.command import Command
 from dbhone.dbms.base_server import Installation, InstanceDir, Program
 from dbhone.errors import MachineError, ServerError, UntrustedFileError
 from dbhone.home import Session
 from dbhone.instance.client import connect
 from dbhone.instance.place import fresh_database, remove_place
 from dbhone.instance.server import Server
-from dbhone.process import Command, can_enclose, run, why_not_enclosed
+from dbhone.process import can_enclose, run, why_not_enclosed
 from dbhone.sandbox import MOST_FILES, MOST_PROCESSES, Sandbox
 from dbhone.workload.drive import DriverCommand, drive
 from dbhone.workload.drivers.base import EmbeddedDriver, load_driver_of

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from dbhone import process
+from dbhone.command import Command
 from dbhone.errors import Interrupted, MachineError, PackageError, UsageError
 from dbhone.home import Session
 from dbhone.package import installing
@@ -195,11 +196,11 @@ def test_the_originals_come_back_if_the_disk_is_full_after_installing(
     assert installed_servers(session) == ()
 
 
-def interrupted_after(program: str) -> Callable[[process.Command], process.Finished]:
+def interrupted_after(program: str) -> Callable[[Command], process.Finished]:
     """Return what runs a command, and is interrupted once a lasting one of this program ended."""
     run = process.run
 
-    def run_and_be_interrupted(command: process.Command) -> process.Finished:
+    def run_and_be_interrupted(command: Command) -> process.Finished:
         finished = run(command)
         if command.lasting and command.argv[0] == program:
             raise KeyboardInterrupt
@@ -225,10 +226,10 @@ def test_who_interrupts_an_installation_is_told_the_way_back(
 def test_apt_may_take_as_long_as_it_needs(
     machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commands: list[process.Command] = []
+    commands: list[Command] = []
     run = process.run
 
-    def noted(command: process.Command) -> process.Finished:
+    def noted(command: Command) -> process.Finished:
         commands.append(command)
         return run(command)
 

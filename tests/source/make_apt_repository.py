@@ -10,8 +10,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from dbhone.command import Command
 from dbhone.files import digest_of_file
-from dbhone.process import Command, run
+from dbhone.process import run
 
 ROOT = Path(__file__).with_name("apt_repository")
 SUITES = {

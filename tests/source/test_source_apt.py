@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from dbhone.command import Command
 from dbhone.errors import SourceError, ToolError
 from dbhone.home import Session
-from dbhone.process import Command, run
+from dbhone.process import run
 from dbhone.source.fetch import FetchJob
 from dbhone.source.kinds._apt_index import open_index
 from dbhone.source.kinds._apt_sources import PackageType

@@ -18,8 +18,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dbhone.command import Command
 from dbhone.errors import HoneError, MachineError, SourceError, ToolError
-from dbhone.process import Command, run
+from dbhone.process import run
 from dbhone.source.archive import unpack
 from dbhone.source.fetch import FetchJob
 from dbhone.untrusted_files import remove_tree

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from dbhone.command import Command
 from dbhone.errors import HoneError, SourceError, ToolError
 from dbhone.home import Session
-from dbhone.process import Command, run
+from dbhone.process import run
 from dbhone.source.tree import SourceTree, acquire
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from dbhone.command import Command
 from dbhone.errors import MachineError, SourceError
 from dbhone.files import digest_of_tree
 from dbhone.home import Home, Session, open_session
-from dbhone.process import Command, run
+from dbhone.process import run
 from dbhone.sandbox import TRUST_VARIABLE
 from dbhone.source.fetch import FetchJob
 from dbhone.source.kinds import git

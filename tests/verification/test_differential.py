@@ -100,7 +100,7 @@ def test_queries_of_a_generator_that_did_not_end_well_are_no_list(
     broke_off = process.Finished(
         status=-signal.SIGSEGV,
         seconds=1.0,
-        usage=cast("Any", None),
+        cpu_seconds=0.0,
         output=b"select 1;\nlost connection\n",
         timed_out=False,
         overflowed=False,

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -29,7 +29,7 @@ def finished(printed: str, status: int = 0, *, timed_out: bool = False) -> proce
     return process.Finished(
         status=status,
         seconds=900.0,
-        usage=cast("Any", None),
+        cpu_seconds=0.0,
         output=printed.encode(),
         timed_out=timed_out,
         overflowed=False,

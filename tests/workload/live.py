@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dbhone import registry
+from dbhone.command import Command
 from dbhone.dbms.base import DRAWER
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.dbms.base_server import Installation, ServerDbms, SizingHints, server_systems
@@ -20,7 +21,7 @@ from dbhone.home import Home, Session, open_session
 from dbhone.instance import data, settings
 from dbhone.instance.place import opened_place
 from dbhone.instance.server import Server
-from dbhone.process import Command, Finished, run
+from dbhone.process import Finished, run
 from dbhone.workload.drivers.base import Chunk, DriverRequest, ServerDriver, StepResult
 from dbhone.workload.drivers.sysbench import PLUGIN, Tables
 from dbhone.workload.task import DataSet, Task

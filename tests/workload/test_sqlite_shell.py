@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbhone.command import Command
 from dbhone.errors import DriverError
-from dbhone.process import Command, run
+from dbhone.process import run
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import Chunk, DriverReport, DriverRequest

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.account import Tenant
+from dbhone.command import Command
 from dbhone.compilation import layouts
 from dbhone.compilation.artifacts import is_made, keep
 from dbhone.compilation.build_log import advance, first_error, lacks_header
@@ -232,7 +233,7 @@ class _Making:
             # What a build runs of its own while it is instrumented is not training.
             **training_environment(self.spec.compiler.family, self.places.scratch),
         }
-        command = process.Command(
+        command = Command(
             argv=step.argv,
             cwd=self.places.objects / folder,
             env=env,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.account import own, take_back
+from dbhone.command import Command
 from dbhone.errors import ProfileError
 from dbhone.files import open_to_all
 from dbhone.home import Session
@@ -64,7 +65,7 @@ class CounterTool:
         with tenancy(self.session) as tenant:
             for folder in (self.folder, *writable):
                 own(folder, tenant.account)
-            command = process.Command(
+            command = Command(
                 argv=(str(self.program), *words),
                 cwd=self.folder,
                 env={"LC_ALL": "C"},

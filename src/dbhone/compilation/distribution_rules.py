@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dbhone import process
+from dbhone.command import Command
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import CompilerFamily
@@ -51,7 +52,7 @@ def check_packaging(inputs: BuildInputs, dbms: Dbms, tree: Path, compiler: Compi
 
 def _check_dependencies(dbms: Dbms, tree: Path) -> None:
     # Those for tests, too: configure looks for some, although no test is run.
-    command = process.Command(
+    command = Command(
         argv=("dpkg-checkbuilddeps",), cwd=tree, env={"LC_ALL": "C"}, timeout=_TIMEOUT
     )
     finished = process.run(command)

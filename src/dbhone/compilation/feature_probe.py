@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dbhone import process
+from dbhone.command import Command
 from dbhone.compilation.bolt import find_usable_bolt
 from dbhone.compilation.profile_counts import BoltCounters, Counters, counters_of
 from dbhone.compilation.toolchain import Compiler
@@ -110,7 +111,7 @@ def _trained(counters: Counters) -> Path:
 
 
 def _run(argv: tuple[str, ...], folder: Path, env: Mapping[str, str]) -> None:
-    command = process.Command(
+    command = Command(
         argv=argv, cwd=folder, env={"LC_ALL": "C", **env}, isolated=True, timeout=_SECONDS
     )
     finished = process.run(command)

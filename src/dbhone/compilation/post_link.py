@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.account import Tenant, own
+from dbhone.command import Command
 from dbhone.compilation import bolt as bolts
 from dbhone.compilation import kept_builds
 from dbhone.compilation.bolt import BoltReport, BoltTool
@@ -165,7 +166,7 @@ class _Making:
             log.write(f"\n$ {' '.join(shlex.quote(word) for word in argv)}\n".encode())
         given = [spec.linked.folder, *([spec.profile.folder] if spec.profile else [])]
         return process.run(
-            process.Command(
+            Command(
                 argv=argv,
                 cwd=self.made,
                 env={"LC_ALL": "C"},

@@ -128,7 +128,7 @@ class BlockServers:
     def _finish_background_work(self, name: str) -> None:
         self._notify(f"{name} finishes what writes left behind")
         try:
-            self._pool.finish_background_work(self._up[name].server)
+            self._pool.clients.finish_background_work(self._up[name].server)
         except (ServerError, DriverError) as error:
             self.close(name)
             self._refusals[name] = error
@@ -160,7 +160,7 @@ class BlockServers:
         try:
             before = running.usage()
             with running.observing() as observed:
-                result = self._pool.drive(running.server, self._block_seed.apply_to(task))
+                result = self._pool.clients.drive(running.server, self._block_seed.apply_to(task))
             used = used_between(before, running.usage())
         except ServerError as error:
             self.close(subject)
@@ -178,14 +178,14 @@ class BlockServers:
     def client(self, subject: str, task: Task, folder: Path) -> PausableClient:
         """Return a client of the subject's server that can be paused, not started yet."""
         server = self.running(subject).server
-        return self._pool.client(server, self._block_seed.apply_to(task), folder)
+        return self._pool.clients.client(server, self._block_seed.apply_to(task), folder)
 
     def check(self) -> dict[str, HoneError]:
         """Return, for each server that is up, what is wrong with its data, if anything is."""
         faults: dict[str, HoneError] = {}
         for name, running in self._up.items():
             try:
-                self._pool.check(running.server)
+                self._pool.clients.check(running.server)
             except (ServerError, DriverError) as error:
                 faults[name] = error
         return faults
@@ -230,7 +230,7 @@ class BlockServers:
             if counter is not None:
                 stack.callback(counter.close)
             self._on_start(name, server)
-            self._pool.warm_up(server, self._block_seed)
+            self._pool.clients.warm_up(server, self._block_seed)
             observer = self._observation.observer(name, server)
             if observer is not None:
                 stack.callback(observer.close)

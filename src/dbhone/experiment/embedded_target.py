@@ -11,6 +11,7 @@ from typing import ClassVar
 from dbhone import process
 from dbhone.account import Tenant, own
 from dbhone.cgroup import usable_memory
+from dbhone.command import Command
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import load_embedded_dbms
 from dbhone.errors import DriverError
@@ -92,7 +93,7 @@ class EmbeddedTarget(Target):
                 build.path("shell"), database
             )
             finished = process.run(
-                process.Command(
+                Command(
                     argv=check.argv,
                     cwd=database.parent,
                     isolated=True,

@@ -24,10 +24,10 @@ from dbhone.errors import (
     ProfileError,
     ServerError,
     ToolError,
-    UsageError,
     disk_full,
 )
 from dbhone.experiment.builds import BuildService
+from dbhone.experiment.earlier_sessions import EarlierSessions
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Listener, StepReport, StepReporter
 from dbhone.experiment.measure import Measuring, check_conditions
@@ -41,7 +41,6 @@ from dbhone.experiment.plan import (
     Fetch,
     Measure,
     Plan,
-    PlanProgress,
     PlanStep,
     PostLink,
     TakeReadyMade,
@@ -68,15 +67,13 @@ from dbhone.experiment.targets import target_class
 from dbhone.experiment.verifying import answers_compared, test_harness
 from dbhone.experiment.warnings import (
     MEASURED,
-    changed_settings,
     conditions_notes,
     failed_test_note,
     measured_notes,
 )
 from dbhone.home import Session
-from dbhone.measurement.record import IDENTICAL, Role, Run, RunState, Subject, Warning
+from dbhone.measurement.record import IDENTICAL, Role, Run, RunState, Warning
 from dbhone.measurement.store import Store
-from dbhone.source.tree import kept_tree
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import Verification, check_needs
 
@@ -110,6 +107,7 @@ class Execution:
         )
         self._subjects = {subject.name: subject for subject in experiment.subjects}
         self._measured = frozenset(done.subject for done in context.store.done(run.id))
+        self._earlier = EarlierSessions(run, self._subjects, self._measured)
         self._participants = Participants(experiment, self._recorder, self._measured)
         self._asked: set[tuple[object, ...]] = set()
         """Whose servers were asked for the settings that they have."""
@@ -138,21 +136,11 @@ class Execution:
         self._recorder.complete(self._stopped_by)
 
     def _make_plan(self) -> Plan:
-        broken = {subject.name: subject.broken for subject in self._run.subjects if subject.broken}
-        for name, reason in broken.items():
+        progress = self._earlier.progress()
+        for name, reason in progress.broken.items():
             self._recorder.note(f"{name} broke before: {reason}")
-        out = {
-            warning.subject: "its run began without it"
-            for warning in self._run.warnings
-            if warning.code == LEFT_OUT and warning.subject and self._measured
-        }
-        progress = PlanProgress(
-            measured=self._measured,
-            left_out={name: why for name, why in out.items() if name not in self._measured},
-            broken=broken,
-        )
         plan = make_plan(self._experiment, self._estimator, progress)
-        absent = set(plan.left_out) - broken.keys() - progress.left_out.keys()
+        absent = set(plan.left_out) - progress.broken.keys() - progress.left_out.keys()
         reasons = {name: plan.left_out[name] for name in plan.left_out if name in absent}
         self._participants.leave_out(reasons)
         return plan
@@ -190,9 +178,9 @@ class Execution:
             case CheckMachine():
                 self._check_machine(step)
             case Fetch():
-                self._use_tree_of_before(step)
+                self._earlier.take_tree(step, self._service)
                 report.reused = self._service.perform(step)
-                self._check_source(step)
+                self._earlier.check_source(step, self._service)
             case Compile() | TakeReadyMade() | PostLink() | Train():
                 report.reused = self._service.perform(step)
                 report.note = self._describe_built(step, plan)
@@ -241,50 +229,13 @@ class Execution:
             return _memory_shortage(inputs) if inputs.variant.post_link else None
         return ToolError(probe.reason or "", hint="'hone doctor' says what to do")
 
-    def _recorded_source(self, step: Fetch) -> tuple[BuildInputs, str] | None:
-        """Return inputs with the digest of the tree that the run built of them, None if none is.
-
-        None is of a source whose profile others take: the digest of a build tells.
-        """
-        for subject in self._run.subjects:
-            if subject.name not in step.subjects:
-                continue
-            inputs = self._subjects[subject.name].inputs
-            # A subject with fixes was built of another tree than its source.
-            if inputs.source == step.reference and not inputs.fixes:
-                return inputs, subject.source_digest
-        return None
-
-    def _use_tree_of_before(self, step: Fetch) -> None:
-        _, digest = self._recorded_source(step) or (None, "")
-        earlier = kept_tree(digest, self._session.home)
-        if earlier is not None:
-            self._service.use_tree(step.reference, earlier)
-
-    def _check_source(self, step: Fetch) -> None:
-        """Refuse another source than the run began with.
-
-        What was built may have been derived from it: edited, or unpacked.
-        """
-        recorded = self._recorded_source(step)
-        if recorded is None:
-            return
-        inputs, digest = recorded
-        if self._service.tree(step.reference).digest == digest:
-            return
-        if self._service.tree_to_take(inputs).digest != digest:
-            raise UsageError(
-                f"{step.reference} is no longer what it was when run {self._run.id} began",
-                hint="begin a new run",
-            )
-
     def _describe_built(self, step: PlanStep, plan: Plan) -> str:
         """Keep what the subjects are whose build a step has made; return a note on its profile."""
         names = [name for name in self._participants.of(step) if plan.builds[name] == step.makes]
         note = ""
         for name in names:
             result = self._service.build(step.makes)
-            self._check_build(name, result.build)
+            self._earlier.check_build(name, result.build)
             self._recorder.withdraw(LEFT_OUT, name)
             self._describe(name, result)
             self._recorder.warn(*profile_warnings(name, result.build))
@@ -292,22 +243,6 @@ class Execution:
         if names:
             self._check_requested_settings(self._subjects[names[0]], result.build)
         return note
-
-    def _check_build(self, name: str, build: Build) -> None:
-        """Refuse to measure another build of a subject than the one that was measured before.
-
-        The compiler, a source, a profile or hone itself may have changed since. It is asked before
-        the store forgets which build that was.
-        """
-        recorded = self._recorded(name)
-        if recorded is None or name not in self._measured or not recorded.build_digest:
-            return
-        if recorded.build_digest != build.digest:
-            raise UsageError(
-                f"the build of {name} is no longer the one that run {self._run.id} has measured"
-                f" ({build.digest[:12]}, not {recorded.build_digest[:12]})",
-                hint="begin a new run",
-            )
 
     def _check_requested_settings(self, built: SubjectDeclaration, build: Build) -> None:
         """Refuse settings that servers of this source lack, before more of them are built."""
@@ -330,7 +265,7 @@ class Execution:
         self._note_identical(builds)
         make = target_class(self._experiment.suite)
         self._made_target = make(self._experiment, builds, self._session, self._recorder)
-        self._check_settings()
+        self._earlier.check_settings(builds, self._target)
         for name, build in builds.items():
             self._describe(name, build)
 
@@ -351,23 +286,6 @@ class Execution:
             if alike and is_same_binary(build.build, builds[base.name].build):
                 text = f"{name} is byte for byte the same as the base"
                 self._recorder.warn(Warning(code=IDENTICAL, text=text, subject=name))
-
-    def _check_settings(self) -> None:
-        """Refuse to continue with settings other than those that a run began with.
-
-        A settings file may have been edited since, or a named config changed with hone.
-        """
-        for recorded in self._run.subjects:
-            if not recorded.settings or recorded.name not in self._builds:
-                continue
-            settings = self._target.state(recorded.name).settings
-            changed = changed_settings(recorded.settings, settings)
-            if changed:
-                raise UsageError(
-                    f"the settings of {recorded.name} are no longer what they were when run"
-                    f" {self._run.id} began: {', '.join(changed)}",
-                    hint="begin a new run",
-                )
 
     def _verify(self, name: str, grade: Grade | None) -> None:
         hint: str | None = None
@@ -430,7 +348,7 @@ class Execution:
 
     def _describe(self, name: str, build: BuildResult, broken: str | None = None) -> None:
         """Keep what a subject is, with its settings as soon as they are known."""
-        recorded = self._recorded(name)
+        recorded = self._earlier.subject(name)
         state = ServerState()
         if self._made_target is not None:
             state = self._made_target.state(name)
@@ -439,10 +357,6 @@ class Execution:
         position = list(self._subjects).index(name)
         described = describe(self._subjects[name], build, state, broken=broken)
         self._recorder.describe(position, described)
-
-    def _recorded(self, name: str) -> Subject | None:
-        """Return what was kept of a subject before this session, None if nothing was."""
-        return next((subject for subject in self._run.subjects if subject.name == name), None)
 
 
 def _settings_source(subject: SubjectDeclaration) -> tuple[object, ...]:

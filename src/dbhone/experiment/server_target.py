@@ -17,7 +17,8 @@ from dbhone.experiment.interleaved import InterleavedTrials, interleaved_sets, s
 from dbhone.experiment.levers import apply_levers, settings_with, uses_huge_pages
 from dbhone.experiment.model import Experiment, Servers, SubjectDeclaration, Training
 from dbhone.experiment.observe import RunObservation
-from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload
+from dbhone.experiment.server_clients import ServerWorkload
+from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.target import (
     BuildResult,
     Notes,
@@ -384,10 +385,10 @@ def _train_once(
     with pool.running(spec) as server:
         for task in training_tasks(training):
             notify(f"training, iteration {number}: {task.set}")
-            pool.drive(server, task).require_report()
+            pool.clients.drive(server, task).require_report()
         if training.command is not None and number == 1:
             notify(f"training: {training.command.line}")
-            pool.execute(server, training.command)
+            pool.clients.execute(server, training.command)
         notify(f"training, iteration {number}: stopping the server")
         server.stop()
 

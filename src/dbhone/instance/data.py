@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from dbhone import process
 from dbhone.account import check_reachable, own, take_back
+from dbhone.command import Command
 from dbhone.dbms.base_server import Installation, InstanceDir, Program, ServerDbms, Settings
 from dbhone.errors import MachineError, ServerError, UsageError, disk_full
 from dbhone.files import digest_of, publish
@@ -89,7 +90,7 @@ def _copy_folder(source: Path, target: Path) -> None:
     what = ("--archive", "--no-preserve=ownership")
     options = (*what, "--reflink=auto", "--sparse=auto")
     finished = process.run(
-        process.Command(
+        Command(
             argv=("cp", *options, "--", f"{source}/.", str(target)),
             cwd=target,
             env={"LC_ALL": "C"},

@@ -17,8 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dbhone import cgroup
+from dbhone.command import Command
 from dbhone.measurement.process_stats import cpu_seconds
-from dbhone.process import Command, Process
+from dbhone.process import Process
 from dbhone.units import count_of
 
 _SPIN = (sys.executable, "-I", "-S", "-c", "while True: pass")

@@ -8,6 +8,7 @@ import uuid
 from pathlib import Path
 
 from dbhone import process
+from dbhone.command import Command
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base_server import Installation, InstanceDir, Program, ServerDbms
 from dbhone.errors import NoSpaceError, ServerError
@@ -66,7 +67,7 @@ def run_program(
 
     ``timeout`` is in seconds.
     """
-    command = process.Command(
+    command = Command(
         argv=program.argv,
         cwd=place.scratch,
         env={

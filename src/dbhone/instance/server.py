@@ -10,6 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 
 from dbhone.account import check_reachable, own
+from dbhone.command import Command
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms
 from dbhone.errors import ServerError
@@ -18,7 +19,7 @@ from dbhone.instance.applied_levers import AppliedLevers
 from dbhone.instance.host_state import read_observed_state
 from dbhone.instance.place import admit
 from dbhone.instance.programs import check_space, keep_log, read_log, sandbox_of, title_of
-from dbhone.process import Command, Finished, Process
+from dbhone.process import Finished, Process
 from dbhone.sandbox import MOST_PROCESSES, Sandbox
 
 _POLL = 0.02

@@ -18,10 +18,11 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.account import Tenant
+from dbhone.command import Command
 from dbhone.errors import MachineError, ToolError
 from dbhone.files import open_to_all
 from dbhone.measurement import perf_events
-from dbhone.process import Command, Process
+from dbhone.process import Process
 from dbhone.requirements import Requirement, missing
 from dbhone.sandbox import Sandbox
 

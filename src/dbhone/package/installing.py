@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from dbhone import process
+from dbhone.command import Command
 from dbhone.dbms.base import load_dbms
 from dbhone.dbms.base_service import DistributionService, ServiceInstance
 from dbhone.errors import (
@@ -107,7 +108,7 @@ def _check_replaces(plan: Replacement) -> None:
 
 def _simulated(plan: Replacement, session: Session) -> tuple[str, ...]:
     """Return what apt would install besides. Raises UsageError if it would remove anything."""
-    command = process.Command(
+    command = Command(
         argv=(*_INSTALL, "--simulate", *_files(plan)),
         cwd=Path("/"),
         env=_ENVIRONMENT,
@@ -246,7 +247,7 @@ def _log(session: Session) -> Path:
 
 def _run(argv: tuple[str, ...], log: Path, *, timeout: float | None = _TIMEOUT) -> None:
     """Run a program that changes the machine. Raises MachineError if it fails."""
-    command = process.Command(
+    command = Command(
         argv=argv, cwd=Path("/"), env=_ENVIRONMENT, log=log, timeout=timeout, lasting=True
     )
     finished = process.run(command)

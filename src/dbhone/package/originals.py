@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process
+from dbhone.command import Command
 from dbhone.errors import MachineError, PackageError
 from dbhone.files import write_whole
 from dbhone.home import Home, Session
@@ -175,7 +176,7 @@ def keep_originals(
 def _fetch(package: BinaryPackage, folder: Path) -> None:
     argv = ("apt-get", "download", f"{package.name}={package.installed}")
     environment = {"LC_ALL": "C.UTF-8"}
-    command = process.Command(argv=argv, cwd=folder, env=environment, timeout=_TIMEOUT)
+    command = Command(argv=argv, cwd=folder, env=environment, timeout=_TIMEOUT)
     if not process.run(command).ok:
         raise MachineError(
             f"the original {package.name} {package.installed} cannot be obtained: there would"

@@ -14,9 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from dbhone.command import Command
 from dbhone.errors import HoneError, SourceError, ToolError, disk_full
 from dbhone.home import Notify
-from dbhone.process import Command, Finished, run
+from dbhone.process import Finished, run
 from dbhone.requirements import Requirement, missing
 
 QUERY_TIMEOUT = 300.0

@@ -17,6 +17,7 @@ from importlib import resources
 from pathlib import Path
 
 from dbhone import process
+from dbhone.command import Command
 from dbhone.errors import MachineError, SourceError, ToolError, UnknownName, UsageError
 from dbhone.files import absolute_path, digest_of_file, expanded_path
 from dbhone.home import Home, Session
@@ -164,7 +165,7 @@ def _git(arguments: tuple[str, ...], folder: Path, environment: dict[str, str]) 
     git = shutil.which("git")
     if git is None:
         raise ToolError("fixes need git, which is missing", hint="install it: apt-get install git")
-    command = process.Command(
+    command = Command(
         argv=(git, *arguments),
         cwd=folder,
         env={"LC_ALL": "C", **environment},

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dbhone import process
+from dbhone.command import Command
 from dbhone.compilation.manifest import Build
 from dbhone.errors import DriverError, ServerError
 from dbhone.files import digest_of
@@ -104,7 +105,7 @@ class QueryRun:
 
     def _generate(self, server: Server) -> tuple[str, ...]:
         finished = process.run(
-            process.Command(
+            Command(
                 argv=self.check.generator(server.endpoint, _SEED, _COUNT),
                 cwd=Path("/"),
                 env={"LC_ALL": "C"},

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.account import Tenant, own
+from dbhone.command import Command
 from dbhone.compilation.builder import available_cores
 from dbhone.compilation.manifest import Build
 from dbhone.errors import DriverError, ServerError
@@ -196,7 +197,7 @@ class RegressionRun:
         sockets = () if job.endpoint is None else (job.endpoint.socket.parent,)
         tell = throttled(lambda line: harness.notify(f"{self.list.name}: {line}"))
         return process.run(
-            process.Command(
+            Command(
                 argv=command.argv,
                 cwd=command.cwd or job.folder,
                 env={"LC_ALL": "C", "HOME": str(job.folder), **command.env},

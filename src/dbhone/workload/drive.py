@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.account import Tenant
+from dbhone.command import Command
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, NoSpaceError
 from dbhone.measurement import perf_events, process_stats
@@ -49,7 +50,7 @@ class DriverCommand:
     ``database`` is the file to make, or the endpoint of a server; ``version`` what the DBMS
     must say it is, if it says. ``folder`` is where the driver runs. ``timeout`` is in
     seconds; ``env`` is added to the little environment that it gets. ``cpus`` are the only ones
-    that it may run on. It runs in the ``sandbox`` and for the ``tenant``, as ``process.Command``
+    that it may run on. It runs in the ``sandbox`` and for the ``tenant``, as ``Command``
     says.
     """
 
@@ -75,12 +76,12 @@ class DriverCommand:
 
     def process_command(
         self, argv: tuple[str, ...] | None = None, *, log: Path | None = None
-    ) -> process.Command:
+    ) -> Command:
         """Return the command line with its environment; ``argv`` goes before the driver's usual.
 
         Without a ``log`` what it prints is captured.
         """
-        return process.Command(
+        return Command(
             argv=argv or self.driver.argv(self.request),
             cwd=self.folder,
             log=log,
@@ -210,7 +211,7 @@ class _UsageRecorder:
     def result(
         self,
         command: DriverCommand,
-        process_command: process.Command,
+        process_command: Command,
         finished: process.Finished,
         seconds: float,
     ) -> DriverResult:
@@ -226,7 +227,7 @@ class _UsageRecorder:
             argv=process_command.argv,
             output=finished.output,
             seconds=seconds,
-            cpu_seconds=finished.usage.cpu,
+            cpu_seconds=finished.cpu_seconds,
             report=report,
             failure=error.message if error else None,
             hint=error.hint if error else None,
@@ -240,7 +241,7 @@ class _UsageRecorder:
             Chunk(
                 data=b"",
                 at=time.monotonic(),
-                cpu_seconds=finished.usage.cpu,
+                cpu_seconds=finished.cpu_seconds,
                 instructions=None,
                 peak_memory_bytes=peaks[-1] if peaks else None,
                 paused=self.paused,

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.account import Tenant, own
+from dbhone.command import Command
 from dbhone.errors import ToolError
 from dbhone.files import copy_tree, digest_of, digest_of_tree
 from dbhone.home import Home, Session
@@ -71,10 +72,10 @@ def _built(
     return session.fill_once(session.home.data / f"{name}-{key}", write) / name
 
 
-def _fetch(go: Path, work: Path, log: Path) -> process.Command:
+def _fetch(go: Path, work: Path, log: Path) -> Command:
     """Return the command that fetches the modules as the user's go is told to."""
     of_the_user = {name: os.environ[name] for name in _OF_THE_USER if name in os.environ}
-    return process.Command(
+    return Command(
         argv=(str(go), "mod", "download"),
         cwd=work / "module",
         env=_environment(work) | of_the_user,
@@ -84,9 +85,9 @@ def _fetch(go: Path, work: Path, log: Path) -> process.Command:
     )
 
 
-def _build(go: Path, work: Path, log: Path, tenant: Tenant, home: Home) -> process.Command:
+def _build(go: Path, work: Path, log: Path, tenant: Tenant, home: Home) -> Command:
     """Return the command that builds the program where there is no network."""
-    return process.Command(
+    return Command(
         argv=(str(go), "build", "-trimpath", "-buildvcs=false", "-o", str(work / _PROGRAM), "."),
         cwd=work / "module",
         env=_environment(work) | {"GOPROXY": "off", "GOENV": "off"},
@@ -103,7 +104,7 @@ def _environment(work: Path) -> dict[str, str]:
     return {**places, "GOFLAGS": "-modcacherw", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
 
 
-def _run_go(command: process.Command) -> None:
+def _run_go(command: Command) -> None:
     if not process.run(command).ok:
         raise ToolError(
             f"'go {command.argv[1]}' failed for a driver's program",

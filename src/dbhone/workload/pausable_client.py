@@ -16,9 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dbhone.account import own
+from dbhone.command import Command
 from dbhone.errors import DriverError
 from dbhone.measurement import process_stats
-from dbhone.process import Command, Finished, Process
+from dbhone.process import Finished, Process
 from dbhone.untrusted_files import read_untrusted
 from dbhone.workload.counting import CountFile, Counts
 from dbhone.workload.drive import DriverCommand, failure
@@ -155,5 +156,5 @@ class PausableClient:
 
     def _finish(self) -> Finished:
         finished = self._started.finish()
-        self._used = finished.usage.cpu
+        self._used = finished.cpu_seconds
         return dataclasses.replace(finished, output=self.printed())

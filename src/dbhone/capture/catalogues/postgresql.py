@@ -15,6 +15,7 @@ from dbhone import process
 from dbhone.capture.catalogues.base import CatalogueReader, by_table, foreign_keys
 from dbhone.capture.made_up import Catalogue, Column, RowDialect, Table
 from dbhone.capture.servers.base import Address, Connection
+from dbhone.command import Command
 from dbhone.errors import MachineError
 from dbhone.workload.client_programs import postgresql_program
 
@@ -280,7 +281,7 @@ def _schema(address: Address, password: str | None, section: str) -> str:
             *("-h", host, "-p", port, "-U", address.user, "-d", address.database, "-f", str(file)),
         )
         env = {"LC_ALL": "C", **({"PGPASSWORD": password} if password is not None else {})}
-        finished = process.run(process.Command(argv=argv, cwd=Path("/"), env=env))
+        finished = process.run(Command(argv=argv, cwd=Path("/"), env=env))
         if not finished.ok:
             last = (finished.text().strip() or finished.ending()).splitlines()[-1]
             raise MachineError(f"pg_dump cannot read the tables: {last}")

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dbhone import process
+from dbhone.command import Command
 from dbhone.dbms.base import load_dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import PackageError, ToolError, UsageError
@@ -107,7 +108,7 @@ def _config(dbms: ServerDbms, draft: Draft) -> dict[str, object]:
 def _packages_of(libraries: tuple[str, ...]) -> list[str]:
     """Return the distribution's packages that have these libraries."""
     argv = ("dpkg-query", "--search", *(f"*/{name}" for name in libraries))
-    found = process.run(process.Command(argv=argv, cwd=Path("/"), env={"LC_ALL": "C"}))
+    found = process.run(Command(argv=argv, cwd=Path("/"), env={"LC_ALL": "C"}))
     named: dict[str, str] = {}
     for line in found.text().splitlines():
         package, _, path = line.partition(": ")
@@ -131,7 +132,7 @@ def _base(packages: list[str], moment: int, session: Session) -> bytes:
     sources = [str(path) for pattern in _SOURCES for path in sorted(Path("/etc/apt").glob(pattern))]
     folder = session.workdir("image")
     tar, log = folder / "base.tar", folder / "log"
-    command = process.Command(
+    command = Command(
         argv=(
             *(_MAKER, "--variant=essential", "--format=tar", f"--include={','.join(packages)}"),
             *(codename, str(tar), *sources),

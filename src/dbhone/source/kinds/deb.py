@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from dbhone.command import Command
 from dbhone.errors import HoneError, SourceError, UsageError
-from dbhone.process import Command, run
+from dbhone.process import run
 from dbhone.requirements import Requirement
 from dbhone.source.archive import unpack_packages
 from dbhone.source.fetch import DOWNLOAD_TIMEOUT, FetchJob, SourceReference

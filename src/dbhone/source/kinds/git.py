@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from dbhone.command import Command
 from dbhone.errors import HoneError, SourceError, UsageError, nearest_of_many
 from dbhone.files import absolute_path
-from dbhone.process import Command, Finished, run
+from dbhone.process import Finished, run
 from dbhone.requirements import Requirement
 from dbhone.source.fetch import (
     CHECK_NETWORK,

@@ -1,0 +1,121 @@
+"""What earlier sessions of a run have recorded, and a later one must find as it was.
+
+A session that goes on with a run refuses to compare what was measured then with something else now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.manifest import Build
+from dbhone.errors import UsageError
+from dbhone.experiment.builds import BuildService
+from dbhone.experiment.model import SubjectDeclaration
+from dbhone.experiment.participants import LEFT_OUT
+from dbhone.experiment.plan import Fetch, PlanProgress
+from dbhone.experiment.target import Target
+from dbhone.experiment.warnings import changed_settings
+from dbhone.measurement.record import Run, Subject
+from dbhone.source.tree import kept_tree
+
+
+class EarlierSessions:
+    """A run as it was when a session began to execute it; ``measured`` are subjects by name."""
+
+    def __init__(
+        self, run: Run, subjects: Mapping[str, SubjectDeclaration], measured: frozenset[str]
+    ) -> None:
+        self._run = run
+        self._subjects = subjects
+        self._measured = measured
+
+    def progress(self) -> PlanProgress:
+        """Return how far the run is, for a plan of the rest."""
+        out = {
+            warning.subject: "its run began without it"
+            for warning in self._run.warnings
+            if warning.code == LEFT_OUT and warning.subject and self._measured
+        }
+        return PlanProgress(
+            measured=self._measured,
+            left_out={name: why for name, why in out.items() if name not in self._measured},
+            broken={
+                subject.name: subject.broken for subject in self._run.subjects if subject.broken
+            },
+        )
+
+    def subject(self, name: str) -> Subject | None:
+        """Return what was kept of a subject before this session, None if nothing was."""
+        return next((subject for subject in self._run.subjects if subject.name == name), None)
+
+    def take_tree(self, step: Fetch, service: BuildService) -> None:
+        """Let a source be the tree that the run began with, if the home still has that."""
+        _, digest = self._source(step) or (None, "")
+        earlier = kept_tree(digest, service.session.home)
+        if earlier is not None:
+            service.use_tree(step.reference, earlier)
+
+    def check_source(self, step: Fetch, service: BuildService) -> None:
+        """Refuse another source than the run began with.
+
+        What was built may have been derived from it: edited, or unpacked.
+        """
+        recorded = self._source(step)
+        if recorded is None:
+            return
+        inputs, digest = recorded
+        if service.tree(step.reference).digest == digest:
+            return
+        if service.tree_to_take(inputs).digest != digest:
+            raise UsageError(
+                f"{step.reference} is no longer what it was when run {self._run.id} began",
+                hint="begin a new run",
+            )
+
+    def check_build(self, name: str, build: Build) -> None:
+        """Refuse to measure another build of a subject than the one that was measured before.
+
+        The compiler, a source, a profile or hone itself may have changed since. It is asked before
+        the store forgets which build that was.
+        """
+        recorded = self.subject(name)
+        if recorded is None or name not in self._measured or not recorded.build_digest:
+            return
+        if recorded.build_digest != build.digest:
+            raise UsageError(
+                f"the build of {name} is no longer the one that run {self._run.id} has measured"
+                f" ({build.digest[:12]}, not {recorded.build_digest[:12]})",
+                hint="begin a new run",
+            )
+
+    def check_settings(self, subjects: Collection[str], target: Target) -> None:
+        """Refuse to continue with settings other than those that a run began with.
+
+        A settings file may have been edited since, or a named config changed with hone.
+        """
+        for recorded in self._run.subjects:
+            if not recorded.settings or recorded.name not in subjects:
+                continue
+            settings = target.state(recorded.name).settings
+            changed = changed_settings(recorded.settings, settings)
+            if changed:
+                raise UsageError(
+                    f"the settings of {recorded.name} are no longer what they were when run"
+                    f" {self._run.id} began: {', '.join(changed)}",
+                    hint="begin a new run",
+                )
+
+    def _source(self, step: Fetch) -> tuple[BuildInputs, str] | None:
+        """Return inputs with the digest of the tree that the run built of them, None if none is.
+
+        None is of a source whose profile others take: the digest of a build tells.
+        """
+        for subject in self._run.subjects:
+            if subject.name not in step.subjects:
+                continue
+            inputs = self._subjects[subject.name].inputs
+            # A subject with fixes was built of another tree than its source.
+            if inputs.source == step.reference and not inputs.fixes:
+                return inputs, subject.source_digest
+        return None
