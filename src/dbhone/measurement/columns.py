@@ -33,9 +33,6 @@ from dbhone.measurement.tables import COUNTS, INVOCATIONS, MEASUREMENTS, SLICES,
 
 _COMMON = (THROUGHPUT, CPU_SECONDS, INSTRUCTIONS, PEAK_MEMORY)
 """What is measured of an embedded DBMS too."""
-_PAUSE_FACTOR, _PAUSE_SECONDS = 3.0, 600.0
-"""A run was cut off between two blocks if the second began later than so many times what the first
-one's invocations took, and this on top: restarts and data take less."""
 _EXACT = 2**53
 """Whole numbers up to this one are exact as floating-point numbers."""
 _MOST_BLOCKS = 2**31 - 1
@@ -153,8 +150,8 @@ def _invocations(run_id: int) -> Select:
 def _block_seconds(connection: sa.Connection, run_id: int) -> float | None:
     """Return the median time from the start of a block to that of the next.
 
-    Where a run was cut off, the time until it went on is left out. Blocks of which none other
-    followed at once take what their invocations take.
+    Of two middle ones it is the shorter: where a run was cut off, the time until it went on counts
+    as well. The only block of a run takes what its invocations take.
     """
     table = INVOCATIONS.c
     statement = (
@@ -163,15 +160,17 @@ def _block_seconds(connection: sa.Connection, run_id: int) -> float | None:
         .group_by(table.block)
         .order_by(sa.func.min(table.started_at))
     )
-    blocks = [(start, float(seconds)) for start, seconds in connection.execute(statement)]
-    if not blocks:
-        return None
-    gaps = [
-        gap
-        for (start, seconds), (following, _) in itertools.pairwise(blocks)
-        if (gap := (following - start).total_seconds()) < seconds * _PAUSE_FACTOR + _PAUSE_SECONDS
-    ]
-    return float(statistics.median_low(gaps or [seconds for _, seconds in blocks]))
+    blocks = connection.execute(statement).all()
+    if len(blocks) == 1:
+        return float(blocks[0][1])
+    starts = [start for start, _ in blocks]
+    return (
+        statistics.median_low(
+            (later - earlier).total_seconds() for earlier, later in itertools.pairwise(starts)
+        )
+        if starts
+        else None
+    )
 
 
 def _has_more(connection: sa.Connection, run_id: int) -> bool:

@@ -256,20 +256,14 @@ def _least_for_confirming(request: Request, choosing: Sequence[EndedRun]) -> flo
 
 
 def keep_rejection(request: Request, run: Run, store: Store) -> Run:
-    """Return a run that has ended, with a warning if its candidate is rejected.
-
-    A warning of before goes if what was measured since speaks for the candidate.
-    """
+    """Return a run that has ended, with a warning if its candidate is rejected."""
     ended = EndedRun(run=run, samples=store.samples(run.id))
     if ended.kind is not StageKind.CONFIRM:
         return run
     reason = objection(ended, ended.confirmed, request.tolerated)
-    if reason is not None:
-        store.add_warning(run.id, Warning(code=REJECTED, text=reason, subject=ended.confirmed))
-    elif ended.confirmed in run.rejected:
-        store.withdraw_warning(run.id, REJECTED, ended.confirmed)
-    else:
+    if reason is None:
         return run
+    store.add_warning(run.id, Warning(code=REJECTED, text=reason, subject=ended.confirmed))
     return store.run(run.id)
 
 

@@ -133,7 +133,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     verified: only that run gives the gain. Exit code 1 means that no build is proved faster.
 
     Whatever ends it, the same command again continues from what is finished. Another --seed
-    starts from the beginning, and so does another source, workload or kernel by the same words.
+    starts from the beginning, and so does another source or workload by the same words.
     """
     chosen = _Options(**options)
     _offer_tools(context, chosen)
