@@ -298,9 +298,9 @@ def run_search(
     """Make run after run until the search has ended; one that was cut off is continued first.
 
     ``execute`` executes a run to its end. A run whose builds took all of its budget is given the
-    time to measure them. ``look`` says before each run but the first what the source and the files
-    are by then. Raises UsageError if they have changed since the search was named. A confirming run
-    that another command ended gets its warning here.
+    time to measure them. ``look`` says before each run but the first what the source, the files
+    and the machine are by then. Raises UsageError if they have changed since the search was named.
+    A confirming run that another command ended gets its warning here.
     """
 
     def complete(experiment: Experiment, run: Run) -> None:
@@ -329,11 +329,14 @@ def run_search(
 
 
 def _check_unchanged(before: Inputs | None, now: Inputs) -> None:
-    """Raise UsageError if the source or the user's files are not what they were."""
+    """Raise UsageError if the source, the user's files or the machine are not what they were."""
     if now == before:
         return
-    changed = "source" if before is None or now.source != before.source else "workload"
+    if before is None or now.source != before.source:
+        changed = "source"
+    else:
+        changed = "machine" if now.machine != before.machine else "workload"
     raise UsageError(
         f"the {changed} is no longer what it was when the search began",
-        hint="the same command again begins another search, of what is there now",
+        hint="the same command again begins another search, with what is there now",
     )
