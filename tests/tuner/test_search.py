@@ -12,7 +12,7 @@ from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
 from dbhone.home import Home, open_session
 from dbhone.measurement.machine import read_machine
-from dbhone.measurement.record import Role, Run, RunState, Warning
+from dbhone.measurement.record import REJECTED, Role, Run, RunState, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
@@ -79,6 +79,11 @@ class PretendedStore:
     def add_warning(self, number: int, warning: Warning) -> None:
         run = self._runs[number - 1]
         self._runs[number - 1] = replace(run, warnings=(*run.warnings, warning))
+
+    def withdraw_warning(self, number: int, code: str, subject: str) -> None:
+        run = self._runs[number - 1]
+        kept = [each for each in run.warnings if (each.code, each.subject) != (code, subject)]
+        self._runs[number - 1] = replace(run, warnings=tuple(kept))
 
     def runs(self) -> list[Run]:
         return self._runs
@@ -456,6 +461,17 @@ def test_a_confirming_run_that_another_command_ended_gets_its_warning(tmp_path: 
     assert [dict(run.rejected) for run in runs] == [
         {one.confirmed: "it crashed"} if one.kind is StageKind.CONFIRM else {} for one in finished
     ]
+
+
+def test_a_rejection_is_withdrawn_once_nothing_speaks_against_the_candidate_any_more() -> None:
+    finished, _ = search(request(), TRUE)
+    last = finished[-1]
+    other = Warning(code=REJECTED, text="it crashed", subject="pgo")
+    stale = Warning(code=REJECTED, text="a test failed", subject=last.confirmed)
+    run = replace(last.run, id=1, warnings=(*last.run.warnings, other, stale))
+    store = PretendedStore([run], [last.samples])
+    kept = keep_rejection(request(), run, store)  # type: ignore[arg-type]
+    assert dict(kept.rejected) == {"pgo": "it crashed"}
 
 
 def test_a_run_that_nothing_speaks_against_gets_no_warning() -> None:

@@ -256,14 +256,21 @@ def _least_for_confirming(request: Request, choosing: Sequence[EndedRun]) -> flo
 
 
 def keep_rejection(request: Request, run: Run, store: Store) -> Run:
-    """Return a run that has ended, with a warning if its candidate is rejected."""
+    """Return a run that has ended, with a warning if its candidate is rejected, else without.
+
+    What spoke against a candidate may have been put right since, as by a repeated verification.
+    """
     ended = EndedRun(run=run, samples=store.samples(run.id))
     if ended.kind is not StageKind.CONFIRM:
         return run
-    reason = objection(ended, ended.confirmed, request.tolerated)
-    if reason is None:
+    candidate = ended.confirmed
+    reason = objection(ended, candidate, request.tolerated)
+    if reason == run.rejected.get(candidate):
         return run
-    store.add_warning(run.id, Warning(code=REJECTED, text=reason, subject=ended.confirmed))
+    if reason is None:
+        store.withdraw_warning(run.id, REJECTED, candidate)
+    else:
+        store.add_warning(run.id, Warning(code=REJECTED, text=reason, subject=candidate))
     return store.run(run.id)
 
 
