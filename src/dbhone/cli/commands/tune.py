@@ -28,6 +28,7 @@ from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import together
 from dbhone.experiment.model import Experiment
+from dbhone.experiment.planning import make_plan
 from dbhone.experiment.verifying import test_harness
 from dbhone.home import Session
 from dbhone.measurement.record import Run, Subject
@@ -220,7 +221,8 @@ def _check(context: Context, request: Request, session: Session, *, force: bool)
     with shown(context.err, verbose=context.verbose) as listen:
         harness = test_harness(BuildService(session, listen))
         check_needs(request.dbms.name, request.grade, harness)
-    check_room(request, session.home)
+    first = rung(request, request.candidates, 0, request.for_choosing).experiment()
+    check_room(request, make_plan(first, BuildEstimator(session.home)), session.home)
 
 
 def _look(context: Context, first: Stage, session: Session, *, refresh: bool = False) -> Inputs:
