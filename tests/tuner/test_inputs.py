@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from dbhone.capture.capture import CaptureOptions, capture
 from dbhone.dbms.base import load_dbms
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import WorkloadOptions
+from dbhone.measurement.machine import read_machine
 from dbhone.source.tree import SourceTree
 from dbhone.tuner.inputs import inputs_of
 from dbhone.tuner.stages import rung
@@ -46,6 +48,15 @@ def test_another_source_tree_makes_another_search() -> None:
     experiment = first_run(None)
     assert inputs_of(experiment, tree()) == inputs_of(experiment, tree())
     assert inputs_of(experiment, tree()) != inputs_of(experiment, tree("2" * 64))
+
+
+def test_another_kernel_makes_another_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment, machine = first_run(None), read_machine()
+    before = inputs_of(experiment, tree())
+    assert before.machine == machine.fingerprint
+    updated = replace(machine, fingerprint="another")
+    monkeypatch.setattr("dbhone.tuner.inputs.read_machine", lambda: updated)
+    assert inputs_of(experiment, tree()) == replace(before, machine="another")
 
 
 @pytest.mark.parametrize("changed", ["shop.workload", "shop.dump"])

@@ -11,11 +11,12 @@ from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
 from dbhone.home import Home, open_session
-from dbhone.measurement.record import Role, Run, RunState, Warning
+from dbhone.measurement.machine import read_machine
+from dbhone.measurement.record import REJECTED, Role, Run, RunState, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
-from dbhone.tuner.ended_runs import EndedRun, has_ended
+from dbhone.tuner.ended_runs import EndedRun, begun_elsewhere, has_ended, runs_named
 from dbhone.tuner.inputs import Inputs
 from dbhone.tuner.request import Request
 from dbhone.tuner.results import all_tried, page_of, results, waterfall
@@ -25,7 +26,7 @@ from dbhone.tuner.stages import Stage, StageKind, rung
 from dbhone.verification.outcome import Grade
 from tests.report.sample_run import SUBJECTS, Shape, a_run, samples, subject
 
-INPUTS = Inputs(source="1" * 64)
+INPUTS = Inputs(source="1" * 64, machine="this")
 NAMES = ("lto+pgo", "pgo", "lto", "o3")
 TRUE = {"lto+pgo": (1.3, 1.4), "pgo": (1.2, 1.3), "lto": (1.05, 1.05), "o3": (0.99, 0.99)}
 
@@ -78,6 +79,11 @@ class PretendedStore:
     def add_warning(self, number: int, warning: Warning) -> None:
         run = self._runs[number - 1]
         self._runs[number - 1] = replace(run, warnings=(*run.warnings, warning))
+
+    def withdraw_warning(self, number: int, code: str, subject: str) -> None:
+        run = self._runs[number - 1]
+        kept = [each for each in run.warnings if (each.code, each.subject) != (code, subject)]
+        self._runs[number - 1] = replace(run, warnings=tuple(kept))
 
     def runs(self) -> list[Run]:
         return self._runs
@@ -253,12 +259,13 @@ def test_a_search_of_something_else_is_another_chain_of_runs() -> None:
         request(tolerated=0.1).name,
         request(design=DesignOptions(budget=3600, target=0.02, seed=2)).name,
         request(source="apt:sqlite3=1").name,
-        request(inputs=Inputs(source="1")).name,
-        request(inputs=Inputs(source="2")).name,
-        request(inputs=Inputs(source="1", files="1")).name,
-        request(inputs=Inputs(source="1", files="2")).name,
+        request(inputs=INPUTS).name,
+        request(inputs=replace(INPUTS, source="2")).name,
+        request(inputs=replace(INPUTS, machine="another")).name,
+        request(inputs=replace(INPUTS, files="1")).name,
+        request(inputs=replace(INPUTS, files="2")).name,
     }
-    assert len(others | {request().name}) == 8
+    assert len(others | {request().name}) == 9
 
 
 def test_a_run_whose_candidates_all_broke_has_ended_and_a_cut_off_one_has_not() -> None:
@@ -317,9 +324,13 @@ def test_a_run_whose_builds_took_all_of_its_budget_is_given_time_to_measure_them
 
 @pytest.mark.parametrize(
     ("now", "changed"),
-    [(Inputs(source="2" * 64), "source"), (Inputs(source="1" * 64, files="3"), "workload")],
+    [
+        (replace(INPUTS, source="2" * 64), "source"),
+        (replace(INPUTS, files="3"), "workload"),
+        (replace(INPUTS, machine="another"), "machine"),
+    ],
 )
-def test_a_source_or_a_workload_that_has_changed_is_noticed_before_the_next_run(
+def test_what_has_changed_since_a_search_began_is_noticed_before_the_next_run(
     now: Inputs, changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = Home(tmp_path / "home")
@@ -342,6 +353,33 @@ def test_a_source_or_a_workload_that_has_changed_is_noticed_before_the_next_run(
         with pytest.raises(UsageError):
             run_search(request(inputs=now), session, store, execute, lambda: INPUTS)
         assert executed == [1, 2]
+
+
+def test_a_search_on_another_machine_or_kernel_begins_again_and_the_earlier_one_is_known(
+    tmp_path: Path,
+) -> None:
+    asked = request(inputs=INPUTS)
+
+    def interrupted(experiment: Experiment, run: Run) -> None:
+        raise KeyboardInterrupt
+
+    with (
+        open_session(Home(tmp_path / "home")) as session,
+        Store.open(session.home.database) as store,
+    ):
+        with pytest.raises(KeyboardInterrupt):
+            machine = read_machine().fingerprint
+            before = request(inputs=replace(INPUTS, machine=machine))
+            run_search(before, session, store, interrupted, lambda: INPUTS)
+        assert runs_named(asked.name, store) == []
+        earlier = begun_elsewhere(asked, store)
+        assert earlier is not None
+        assert [run.id for run in runs_named(before.name, store)] == [earlier.id]
+        assert begun_elsewhere(before, store) is None
+        assert begun_elsewhere(replace(asked, tolerated=0.5), store) is None
+        with pytest.raises(KeyboardInterrupt):
+            run_search(asked, session, store, interrupted, lambda: INPUTS)
+        assert len(runs_named(asked.name, store)) == 1
 
 
 def test_the_waterfall_goes_from_the_base_to_the_winner_by_what_was_measured() -> None:
@@ -423,6 +461,17 @@ def test_a_confirming_run_that_another_command_ended_gets_its_warning(tmp_path: 
     assert [dict(run.rejected) for run in runs] == [
         {one.confirmed: "it crashed"} if one.kind is StageKind.CONFIRM else {} for one in finished
     ]
+
+
+def test_a_rejection_is_withdrawn_once_nothing_speaks_against_the_candidate_any_more() -> None:
+    finished, _ = search(request(), TRUE)
+    last = finished[-1]
+    other = Warning(code=REJECTED, text="it crashed", subject="pgo")
+    stale = Warning(code=REJECTED, text="a test failed", subject=last.confirmed)
+    run = replace(last.run, id=1, warnings=(*last.run.warnings, other, stale))
+    store = PretendedStore([run], [last.samples])
+    kept = keep_rejection(request(), run, store)  # type: ignore[arg-type]
+    assert dict(kept.rejected) == {"pgo": "it crashed"}
 
 
 def test_a_run_that_nothing_speaks_against_gets_no_warning() -> None:

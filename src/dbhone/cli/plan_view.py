@@ -19,6 +19,8 @@ from dbhone.experiment.room import check_room
 from dbhone.home import Home
 from dbhone.units import count_of, duration
 
+_PRESUMED = "done, if the source is unchanged"
+
 
 def print_plan(context: Context, declared: Experiment) -> None:
     """Print what an experiment would do, step by step, and what this machine lacks for it."""
@@ -101,7 +103,7 @@ def _blocks(plan: Plan) -> str:
 
 def _table(plan: Plan) -> Table:
     table = listing("#", "stage", "what", "expected", right=("#", "expected"))
-    number = 1
+    number, presumed = 1, plan.presumed
     for alike in _rows(plan):
         first = alike[0]
         if isinstance(first, Verify) and len(alike) > 1:
@@ -112,7 +114,8 @@ def _table(plan: Plan) -> Table:
                 _expected_together(alike),
             )
         else:
-            table.add_row(str(number), first.stage.value, first.label, _expected(first))
+            expected = _PRESUMED if first.makes in presumed else _expected(first)
+            table.add_row(str(number), first.stage.value, first.label, expected)
         number += len(alike)
     return table
 

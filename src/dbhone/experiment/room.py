@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-from collections.abc import Sequence
 
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import MachineError
@@ -27,13 +26,8 @@ _KEPT = 10
 def check_room(experiment: Experiment, plan: Plan, home: Home) -> None:
     """Raise MachineError if a plan's servers exceed the memory, or its files the disk."""
     check_caches(experiment)
-    compiled = [
-        load_dbms(step.inputs.dbms).text_bytes
-        for step in plan.steps
-        if isinstance(step, Compile | PostLink) and not (step.cost.done or step.tentative)
-    ]
     check_disk(
-        disk_of_builds(compiled) + _disk_of_data(experiment),
+        disk_of_builds(plan) + _disk_of_data(experiment),
         f"the builds and data of {len(experiment.subjects)} subjects",
         home,
     )
@@ -54,11 +48,17 @@ def check_caches(experiment: Experiment) -> None:
     check_memory(caches, one_by_one=experiment.one_by_one)
 
 
-def disk_of_builds(text_bytes: Sequence[int]) -> int:
-    """Return about how many bytes of disk builds take, by how large each one's code is.
+def disk_of_builds(plan: Plan) -> int:
+    """Return about how many bytes of disk a plan's builds take, by how large each one's code is.
 
-    The objects of one are there at a time, and all builds are kept.
+    The objects of one are there at a time, and all builds are kept. Those that are here already,
+    or for which there is no time, take none.
     """
+    text_bytes = [
+        load_dbms(step.inputs.dbms).text_bytes
+        for step in plan.steps
+        if isinstance(step, Compile | PostLink) and not (step.cost.done or step.tentative)
+    ]
     return _SCRATCH * max(text_bytes, default=0) + _KEPT * sum(text_bytes)
 
 

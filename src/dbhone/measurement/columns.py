@@ -148,10 +148,11 @@ def _invocations(run_id: int) -> Select:
 
 
 def _block_seconds(connection: sa.Connection, run_id: int) -> float | None:
-    """Return the median time from the start of a block to that of the next.
+    """Return how long a block takes: its invocations in the median, and what is between them.
 
-    Of two middle ones it is the shorter: where a run was cut off, the time until it went on counts
-    as well. The only block of a run takes what its invocations take.
+    What is between them, such as the start of servers, is taken from the block with the least of
+    it. A run that was cut off may have paused in any block, and the pause is no part of it. Where
+    only one block has a next one, a pause cannot be told: the invocations alone count.
     """
     table = INVOCATIONS.c
     statement = (
@@ -161,16 +162,14 @@ def _block_seconds(connection: sa.Connection, run_id: int) -> float | None:
         .order_by(sa.func.min(table.started_at))
     )
     blocks = connection.execute(statement).all()
-    if len(blocks) == 1:
-        return float(blocks[0][1])
-    starts = [start for start, _ in blocks]
-    return (
-        statistics.median_low(
-            (later - earlier).total_seconds() for earlier, later in itertools.pairwise(starts)
-        )
-        if starts
-        else None
-    )
+    if not blocks:
+        return None
+    between = [
+        (later - start).total_seconds() - seconds
+        for (start, seconds), (later, _) in itertools.pairwise(blocks)
+    ]
+    invocations = statistics.median(seconds for _, seconds in blocks)
+    return float(invocations + (min(between) if len(between) > 1 else 0.0))
 
 
 def _has_more(connection: sa.Connection, run_id: int) -> bool:

@@ -108,8 +108,8 @@ class SampleArray:
     numbers, ascending; blocks that were cut off and measured again are not among them. ``within``,
     subjects × steps × blocks, is the variance that the logarithm of a throughput has by the rounds
     of its block, NaN where it has no rounds. ``clusters`` has a label for each block: where some
-    share a label, their subjects ran in the same layouts. ``block_seconds`` is how long a block
-    takes, from its beginning to the next one's, None where that is not known.
+    share a label, their subjects ran in the same layouts. ``block_seconds`` is about how long a
+    block takes, without the pauses of a run that was cut off, None where that is not known.
     """
 
     subjects: tuple[str, ...]

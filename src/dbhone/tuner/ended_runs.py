@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from dbhone.experiment.subjects import CONTROL
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import Store
-from dbhone.tuner.request import PREFIX
+from dbhone.tuner.request import PREFIX, Request
 from dbhone.tuner.space import BASE, Candidate, candidate_of
 from dbhone.tuner.stages import StageKind
 
@@ -94,6 +95,20 @@ def runs_named(name: str, store: Store) -> list[Run]:
         for summary in store.runs()
         if summary.experiment_name.startswith(f"{name}-")
     ]
+
+
+def begun_elsewhere(request: Request, store: Store) -> Run | None:
+    """Return the last run of a search of the same on another machine or kernel, None without."""
+    assert request.inputs is not None, "the machine of a search is known"
+    for summary in reversed(store.runs()):
+        if not summary.experiment_name.startswith(PREFIX):
+            continue
+        run = store.run(summary.id)
+        there = dataclasses.replace(request.inputs, machine=run.machine.fingerprint)
+        name = dataclasses.replace(request, inputs=there).name
+        if there != request.inputs and run.experiment_name.startswith(f"{name}-"):
+            return run
+    return None
 
 
 def finished_of(runs: Sequence[Run], store: Store) -> list[EndedRun]:

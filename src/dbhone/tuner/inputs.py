@@ -1,6 +1,7 @@
-"""What a search is about besides the words that a user says: what is in the source and the files.
+"""What a search is about besides the words that a user says: the source, the files, the machine.
 
-The same words may mean another source or workload tomorrow: that is another search.
+The same words may mean another source or workload tomorrow, or the machine may have another kernel:
+that is another search.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from dbhone.experiment.model import Experiment
 from dbhone.files import digest_of
+from dbhone.measurement.machine import read_machine
 from dbhone.source.tree import SourceTree
 from dbhone.workload import suite as suites
 from dbhone.workload.captured_suite import is_workload_file
@@ -18,9 +20,13 @@ from dbhone.workload.suite_tasks import data_set
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """The digests of the source tree and of the user's own files, empty where there are none."""
+    """The digests of the source tree, of the user's own files, and of what the machine is.
+
+    ``files`` is empty where there are none. ``machine`` is the fingerprint that each run keeps.
+    """
 
     source: str
+    machine: str
     files: str = ""
 
 
@@ -37,4 +43,8 @@ def inputs_of(experiment: Experiment, tree: SourceTree) -> Inputs:
         status = Path(experiment.suite).stat()
         data = data_set(suites.load(experiment.suite), experiment.scale)
         files = [experiment.suite, status.st_size, status.st_mtime_ns, list(data.key)]
-    return Inputs(source=tree.digest, files=digest_of(files) if files else "")
+    return Inputs(
+        source=tree.digest,
+        machine=read_machine().fingerprint,
+        files=digest_of(files) if files else "",
+    )

@@ -12,6 +12,7 @@ from dbhone.dbms.base import Dbms, load_dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import UsageError
 from dbhone.experiment.goals import foresee_dbms
+from dbhone.experiment.plan import Plan
 from dbhone.experiment.room import check_disk, disk_of_builds
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions, parse_side
 from dbhone.home import Home
@@ -170,10 +171,13 @@ def usual_budget(dbms: Dbms) -> float:
     return least if builds <= least else 1800.0 * math.ceil(builds / 1800)
 
 
-def check_room(request: Request, home: Home) -> None:
-    """Raise MachineError if the disk is too small for the builds of all candidates."""
+def check_room(request: Request, plan: Plan, home: Home) -> None:
+    """Raise MachineError if the disk is too small for the builds that the first run's plan makes.
+
+    A search that begins again finds its builds in the home.
+    """
     check_disk(
-        disk_of_builds([request.dbms.text_bytes] * 3 * len(request.candidates)),
+        disk_of_builds(plan),
         f"the builds of {count_of(len(request.candidates), 'candidate')}",
         home,
         hint="try fewer with --variant and --compiler, or choose another folder with --home",

@@ -256,14 +256,21 @@ def _least_for_confirming(request: Request, choosing: Sequence[EndedRun]) -> flo
 
 
 def keep_rejection(request: Request, run: Run, store: Store) -> Run:
-    """Return a run that has ended, with a warning if its candidate is rejected."""
+    """Return a run that has ended, with a warning if its candidate is rejected, else without.
+
+    What spoke against a candidate may have been put right since, as by a repeated verification.
+    """
     ended = EndedRun(run=run, samples=store.samples(run.id))
     if ended.kind is not StageKind.CONFIRM:
         return run
-    reason = objection(ended, ended.confirmed, request.tolerated)
-    if reason is None:
+    candidate = ended.confirmed
+    reason = objection(ended, candidate, request.tolerated)
+    if reason == run.rejected.get(candidate):
         return run
-    store.add_warning(run.id, Warning(code=REJECTED, text=reason, subject=ended.confirmed))
+    if reason is None:
+        store.withdraw_warning(run.id, REJECTED, candidate)
+    else:
+        store.add_warning(run.id, Warning(code=REJECTED, text=reason, subject=candidate))
     return store.run(run.id)
 
 
@@ -298,9 +305,9 @@ def run_search(
     """Make run after run until the search has ended; one that was cut off is continued first.
 
     ``execute`` executes a run to its end. A run whose builds took all of its budget is given the
-    time to measure them. ``look`` says before each run but the first what the source and the files
-    are by then. Raises UsageError if they have changed since the search was named. A confirming run
-    that another command ended gets its warning here.
+    time to measure them. ``look`` says before each run but the first what the source, the files
+    and the machine are by then. Raises UsageError if they have changed since the search was named.
+    A confirming run that another command ended gets its warning here.
     """
 
     def complete(experiment: Experiment, run: Run) -> None:
@@ -329,11 +336,14 @@ def run_search(
 
 
 def _check_unchanged(before: Inputs | None, now: Inputs) -> None:
-    """Raise UsageError if the source or the user's files are not what they were."""
+    """Raise UsageError if the source, the user's files or the machine are not what they were."""
     if now == before:
         return
-    changed = "source" if before is None or now.source != before.source else "workload"
+    if before is None or now.source != before.source:
+        changed = "source"
+    else:
+        changed = "machine" if now.machine != before.machine else "workload"
     raise UsageError(
         f"the {changed} is no longer what it was when the search began",
-        hint="the same command again begins another search, of what is there now",
+        hint="the same command again begins another search, with what is there now",
     )

@@ -28,6 +28,7 @@ from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import together
 from dbhone.experiment.model import Experiment
+from dbhone.experiment.planning import make_plan
 from dbhone.experiment.verifying import test_harness
 from dbhone.home import Session
 from dbhone.measurement.record import Run, Subject
@@ -36,7 +37,7 @@ from dbhone.report.page import Page
 from dbhone.report.search import Search
 from dbhone.report.terminal import show_table
 from dbhone.source.known_versions import known_versions
-from dbhone.tuner.ended_runs import finished_of, has_ended, runs_named
+from dbhone.tuner.ended_runs import begun_elsewhere, finished_of, has_ended, runs_named
 from dbhone.tuner.inputs import Inputs, inputs_of
 from dbhone.tuner.request import Request, SearchOptions, check_room, make_request
 from dbhone.tuner.results import results
@@ -133,7 +134,8 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     verified: only that run gives the gain. Exit code 1 means that no build is proved faster.
 
     Whatever ends it, the same command again continues from what is finished. Another --seed
-    starts from the beginning, and so does another source or workload by the same words.
+    starts from the beginning, and so does another source or workload by the same words,
+    or another kernel.
     """
     chosen = _Options(**options)
     _offer_tools(context, chosen)
@@ -158,6 +160,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
         look = partial(_look, context, first, session)
         request = dataclasses.replace(request, inputs=look(refresh=chosen.refresh))
         if not runs_named(request.name, store):
+            _tell_elsewhere(context, begun_elsewhere(request, store))
             _check(context, request, session, force=chosen.force)
         for name, reason in space.left_out.items():
             context.err.print(labelled("note", f"{name} is left out: {reason}"), soft_wrap=True)
@@ -195,6 +198,18 @@ def _offer_tools(context: Context, chosen: _Options) -> None:
     offer_installing(context, lacking, what, context.home, ask=ask)
 
 
+def _tell_elsewhere(context: Context, run: Run | None) -> None:
+    """Say that a search begins again where an earlier one of the same cannot be continued."""
+    if run is None:
+        return
+    text = (
+        f"the earlier search, last run {run.id}, was on another machine or kernel"
+        f" ({run.machine.cpu_model}, {run.machine.kernel}). Only what was measured on one host can"
+        " be compared, so another search begins; builds that are kept are used again"
+    )
+    context.err.print(labelled("note", text), soft_wrap=True)
+
+
 def _check(context: Context, request: Request, session: Session, *, force: bool) -> None:
     """Refuse, before anything is built, what cannot end well here.
 
@@ -206,7 +221,8 @@ def _check(context: Context, request: Request, session: Session, *, force: bool)
     with shown(context.err, verbose=context.verbose) as listen:
         harness = test_harness(BuildService(session, listen))
         check_needs(request.dbms.name, request.grade, harness)
-    check_room(request, session.home)
+    first = rung(request, request.candidates, 0, request.for_choosing).experiment()
+    check_room(request, make_plan(first, BuildEstimator(session.home)), session.home)
 
 
 def _look(context: Context, first: Stage, session: Session, *, refresh: bool = False) -> Inputs:
