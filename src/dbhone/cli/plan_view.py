@@ -19,8 +19,6 @@ from dbhone.experiment.room import check_room
 from dbhone.home import Home
 from dbhone.units import count_of, duration
 
-_PRESUMED = "done, if the source is unchanged"
-
 
 def print_plan(context: Context, declared: Experiment) -> None:
     """Print what an experiment would do, step by step, and what this machine lacks for it."""
@@ -103,7 +101,7 @@ def _blocks(plan: Plan) -> str:
 
 def _table(plan: Plan) -> Table:
     table = listing("#", "stage", "what", "expected", right=("#", "expected"))
-    number, presumed = 1, plan.presumed
+    number = 1
     for alike in _rows(plan):
         first = alike[0]
         if isinstance(first, Verify) and len(alike) > 1:
@@ -114,8 +112,7 @@ def _table(plan: Plan) -> Table:
                 _expected_together(alike),
             )
         else:
-            expected = _PRESUMED if first.makes in presumed else _expected(first)
-            table.add_row(str(number), first.stage.value, first.label, expected)
+            table.add_row(str(number), first.stage.value, first.label, _expected(first))
         number += len(alike)
     return table
 

@@ -178,16 +178,6 @@ class Plan:
         return tuple(name for name, build in self.builds.items() if build in tentative)
 
     @property
-    def presumed(self) -> frozenset[str]:
-        """The results that are here if a source has not changed that is fetched again, a folder."""
-        uncertain: set[str] = set()
-        for step in self.steps:
-            fetched = isinstance(step, Fetch) and not step.cost.done
-            if fetched or (step.cost.done and not uncertain.isdisjoint(step.needs)):
-                uncertain.add(step.makes)
-        return frozenset(step.makes for step in self.steps if step.cost.done) & uncertain
-
-    @property
     def preparing(self) -> float:
         """The seconds that all steps before the measuring are expected to take."""
         return sum(step.cost.seconds for step in self.steps[:-1] if not step.tentative)

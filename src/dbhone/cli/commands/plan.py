@@ -64,7 +64,7 @@ def command(
 def _object(
     experiment: Experiment, plan: Plan, lacking: Missing, room: MachineError | None
 ) -> dict[str, object]:
-    short, presumed = shortage(plan, experiment), plan.presumed
+    short = shortage(plan, experiment)
     return {
         "title": experiment.title,
         "suite": experiment.suite_label,
@@ -85,7 +85,6 @@ def _object(
                 "subjects": step.subjects,
                 "seconds": step.cost.seconds,
                 "done": step.cost.done,
-                "done_if_source_is_unchanged": step.makes in presumed,
                 "tentative": step.tentative,
             }
             for step in plan.steps
