@@ -13,7 +13,7 @@ from dbhone.cli import completing
 from dbhone.cli.context import Context
 from dbhone.cli.lines import numbers, words, write_output
 from dbhone.cli.plan_view import print_plan
-from dbhone.cli.running import SEED, Duration, Percent, execute_new
+from dbhone.cli.running import DURATION, PERCENT, SEED, execute_new
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
 from dbhone.files import absolute_path
@@ -32,7 +32,7 @@ train_option = click.option(
 )
 
 _BUDGET = click.option(
-    "--budget", type=Duration(), help="Time for everything.  [default: 15m for each subject]"
+    "--budget", type=DURATION, help="Time for everything.  [default: 15m for each subject]"
 )
 _OPTIONS = (
     click.option(
@@ -53,7 +53,7 @@ _OPTIONS = (
     click.option("--threads", metavar="N,M,…", help="Numbers of clients.  [default: the size's]"),
     click.option(
         "--target",
-        type=Percent(),
+        type=PERCENT,
         default="2%",
         show_default=True,
         help="Stop when every effect is known this precisely.",
