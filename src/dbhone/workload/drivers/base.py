@@ -20,6 +20,7 @@ from dbhone.workload.task import ClientRun, DataSet, Task
 DRAWER = "dbhone.workload.drivers"
 INTERVAL = 1
 """The length of an interval of ``StepResult.interval_rates``, in whole seconds."""
+SHORTEST_WITH_INTERVALS = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
