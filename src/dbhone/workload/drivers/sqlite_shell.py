@@ -107,7 +107,7 @@ def _step(step: re.Match[str], timing: _Timing, rows: int, peak: float | None) -
         cpu_seconds=min(timing.cpu_seconds, took),
         peak_memory_bytes=peak,
         operations=float(rows),
-        latency=Latency(p50=took, p95=took, p99=took, histogram=((took, 1),)),
+        latency=Latency(p50=took, p95=took, p99=took),
     )
 
 
