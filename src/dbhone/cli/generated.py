@@ -27,7 +27,7 @@ train_option = click.option(
     "--train",
     multiple=True,
     metavar="SET",
-    shell_complete=completing.completing(completing.sets),
+    shell_complete=completing.sets,
     help="Set to train on; may be repeated.  [default: the suite's]",
 )
 
@@ -39,7 +39,7 @@ _OPTIONS = (
         "--suite",
         "--workload",
         "suite",
-        shell_complete=completing.completing(completing.suites),
+        shell_complete=completing.suites,
         help="Suite or workload file.  [default: sysbench:micro, for SQLite speedtest1]",
     ),
     click.option(

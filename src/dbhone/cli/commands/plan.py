@@ -30,11 +30,7 @@ from dbhone.source.known_versions import known_versions
         "hone plan mine.toml --budget 2h",
     ),
 )
-@click.argument(
-    "experiment",
-    metavar="FILE",
-    shell_complete=completing.completing(completing.experiments, files=True),
-)
+@click.argument("experiment", metavar="FILE", shell_complete=completing.experiments)
 @source_option
 @budget_option
 @json_option

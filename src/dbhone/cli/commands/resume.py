@@ -25,7 +25,7 @@ from dbhone.experiment.templates import COMPARISON
         "hone resume 7 --budget 2h",
     ),
 )
-@click.argument("run", default="last", shell_complete=completing.completing(completing.runs))
+@click.argument("run", default="last", shell_complete=completing.runs)
 @click.option(
     "--budget", type=DURATION, help="Time for the whole run, including what it has already used."
 )
