@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import CompilerFamily, Pass
 from dbhone.compilation.variant import parse_variant
-from dbhone.dbms.base import BuildRequest, Phase, Recipe
+from dbhone.dbms.base import Phase, Recipe
 from dbhone.dbms.mariadb import PLUGIN
 from dbhone.errors import SourceError
+from tests.dbms.recipe_request import request_for
 
 GCC = Compiler(
     family=CompilerFamily.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0"
@@ -38,22 +39,7 @@ def make_tree(root: Path, version: str, *, maturity: str | None = "stable") -> P
 
 def make_recipe(tree: Path, variant: str, pass_: Pass) -> Recipe:
     flags = parse_variant(variant).flags(GCC, pass_)
-    request = BuildRequest(
-        tree=tree,
-        version=PLUGIN.version(tree),
-        compiler=Path("/toolbin/cc"),
-        host_compiler=GCC.path,
-        cxx_compiler=Path("/toolbin/c++"),
-        host_cxx_compiler=Path("/bin/g++"),
-        archiver=Path("/bin/gcc-ar"),
-        ranlib=Path("/bin/gcc-ranlib"),
-        nm=Path("/bin/gcc-nm"),
-        compile_flags=flags.compile,
-        link_flags=flags.link,
-        primary_link_flags=flags.primary_link,
-        jobs=2,
-        shell=pass_ is not Pass.INSTRUMENT,
-    )
+    request = request_for(PLUGIN, tree, GCC, flags, shell=pass_ is not Pass.INSTRUMENT)
     return PLUGIN.recipe(request)
 
 

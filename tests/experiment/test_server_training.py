@@ -50,7 +50,7 @@ RESULT = StepResult(
     seconds=2.0,
     operations=1000.0,
     errors=3,
-    latency=Latency(p50=0.001, p95=0.002, p99=0.003, histogram=((0.001, 1000),)),
+    latency=Latency(p50=0.001, p95=0.002, p99=0.003),
 )
 
 

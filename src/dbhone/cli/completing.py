@@ -7,6 +7,7 @@ and whatever goes wrong completes to nothing.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -19,10 +20,10 @@ Offer = tuple[str, str]
 _NEWEST = 50
 
 
-def completing(
+def _completer(
     offers: Callable[[click.Context], Iterable[Offer]], *, files: bool = False
 ) -> Completer:
-    """Return what completes a parameter to the offers, or with ``files`` to files as well."""
+    """Make what completes a parameter to the offers, or with ``files`` to files as well."""
 
     def complete(
         ctx: click.Context, parameter: click.Parameter, incomplete: str
@@ -40,6 +41,7 @@ def completing(
     return complete
 
 
+@_completer
 def runs(ctx: click.Context) -> Iterable[Offer]:
     """Return the newest runs of the chosen home, and ``last``."""
     from dbhone.home import locate  # noqa: PLC0415 - a shell waits
@@ -51,6 +53,7 @@ def runs(ctx: click.Context) -> Iterable[Offer]:
     return [("last", "the newest"), *((str(run.id), run.title) for run in reversed(newest))]
 
 
+@functools.partial(_completer, files=True)
 def experiments(ctx: click.Context) -> Iterable[Offer]:
     """Return the experiments that ship, and files that may hold one."""
     from dbhone.experiment.load import shipped_names  # noqa: PLC0415
@@ -63,6 +66,7 @@ def experiments(ctx: click.Context) -> Iterable[Offer]:
     ]
 
 
+@_completer
 def suites(ctx: click.Context) -> Iterable[Offer]:
     """Return the suites."""
     from dbhone.workload import suite  # noqa: PLC0415
@@ -71,6 +75,7 @@ def suites(ctx: click.Context) -> Iterable[Offer]:
     return [(name, suite.load(name).title) for name in suite.names()]
 
 
+@_completer
 def systems(ctx: click.Context) -> Iterable[Offer]:
     """Return the DBMSs."""
     from dbhone.dbms.base import load_dbms, system_names  # noqa: PLC0415
@@ -79,6 +84,7 @@ def systems(ctx: click.Context) -> Iterable[Offer]:
     return [(name, load_dbms(name).title) for name in system_names()]
 
 
+@_completer
 def goals(ctx: click.Context) -> Iterable[Offer]:
     """Return the goals of doctor and setup."""
     from dbhone.experiment.goals import goal_names  # noqa: PLC0415
@@ -87,6 +93,7 @@ def goals(ctx: click.Context) -> Iterable[Offer]:
     return [(name, "") for name in goal_names()]
 
 
+@_completer
 def questions(ctx: click.Context) -> Iterable[Offer]:
     """Return the questions of init."""
     from dbhone.experiment import starters  # noqa: PLC0415
@@ -95,6 +102,7 @@ def questions(ctx: click.Context) -> Iterable[Offer]:
     return list(starters.questions().items())
 
 
+@_completer
 def configs(ctx: click.Context) -> Iterable[Offer]:
     """Return the named configs."""
     from dbhone.experiment.named_configs import config_names, load_config  # noqa: PLC0415
@@ -103,6 +111,7 @@ def configs(ctx: click.Context) -> Iterable[Offer]:
     return [(name, load_config(name).title) for name in config_names()]
 
 
+@_completer
 def sets(ctx: click.Context) -> Iterable[Offer]:
     """Return the sets of the suite that the command line names, or of all suites."""
     from dbhone.workload import suite  # noqa: PLC0415
@@ -113,6 +122,7 @@ def sets(ctx: click.Context) -> Iterable[Offer]:
         yield from ((each, loaded.sets[each].title) for each in loaded.measurable())
 
 
+@_completer
 def subjects(ctx: click.Context) -> Iterable[Offer]:
     """Return the subjects of the run that the command line names."""
     from dbhone.cli.context import find_run  # noqa: PLC0415

@@ -13,7 +13,7 @@ from dbhone.cli import completing
 from dbhone.cli.context import Context
 from dbhone.cli.lines import numbers, words, write_output
 from dbhone.cli.plan_view import print_plan
-from dbhone.cli.running import SEED, Duration, Percent, execute_new
+from dbhone.cli.running import DURATION, PERCENT, SEED, execute_new
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
 from dbhone.files import absolute_path
@@ -27,19 +27,19 @@ train_option = click.option(
     "--train",
     multiple=True,
     metavar="SET",
-    shell_complete=completing.completing(completing.sets),
+    shell_complete=completing.sets,
     help="Set to train on; may be repeated.  [default: the suite's]",
 )
 
 _BUDGET = click.option(
-    "--budget", type=Duration(), help="Time for everything.  [default: 15m for each subject]"
+    "--budget", type=DURATION, help="Time for everything.  [default: 15m for each subject]"
 )
 _OPTIONS = (
     click.option(
         "--suite",
         "--workload",
         "suite",
-        shell_complete=completing.completing(completing.suites),
+        shell_complete=completing.suites,
         help="Suite or workload file.  [default: sysbench:micro, for SQLite speedtest1]",
     ),
     click.option(
@@ -53,7 +53,7 @@ _OPTIONS = (
     click.option("--threads", metavar="N,M,…", help="Numbers of clients.  [default: the size's]"),
     click.option(
         "--target",
-        type=Percent(),
+        type=PERCENT,
         default="2%",
         show_default=True,
         help="Stop when every effect is known this precisely.",

@@ -43,32 +43,25 @@ _CAUTION = 1.25
 """Of the time that blocks are expected to take, so that they fit."""
 
 
-class Duration(click.ParamType[float]):
-    """A duration such as 8m, in seconds."""
+class _Parsed(click.ParamType[float]):
+    """A number with a unit, which ``parse`` reads."""
 
-    name = "duration"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the seconds."""
-        del param, ctx
-        return value if isinstance(value, float) else parse_duration(str(value))
-
-
-class Percent(click.ParamType[float]):
-    """A percentage such as 2%, as a fraction."""
-
-    name = "percent"
+    def __init__(self, name: str, parse: Callable[[str], float]) -> None:
+        self.name = name
+        self._parse = parse
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the fraction."""
+        """Return the number."""
         del param, ctx
-        return value if isinstance(value, float) else parse_percent(str(value))
+        return value if isinstance(value, float) else self._parse(str(value))
 
 
+DURATION = _Parsed("duration", parse_duration)
+"""A duration such as 8m, in seconds."""
+PERCENT = _Parsed("percent", parse_percent)
+"""A percentage such as 2%, as a fraction."""
 SEED = click.IntRange(0, SEEDS, max_open=True)
 """A seed, as an experiment file takes it."""
 
@@ -80,10 +73,11 @@ def dbms_of_tree(context: Context, reference: str, *, refresh: bool = False) -> 
         return recognise(tree.path, reference)
 
 
+budget_option = click.option("--budget", type=DURATION, help="Time for everything, such as 8m.")
 _DESIGN = (
-    click.option("--budget", type=Duration(), help="Time for everything, such as 8m."),
+    budget_option,
     click.option(
-        "--target", type=Percent(), help="Stop when every effect is known this precisely: 1%."
+        "--target", type=PERCENT, help="Stop when every effect is known this precisely: 1%."
     ),
     click.option("--seed", type=SEED, help="Seed of the random order."),
 )
@@ -279,7 +273,7 @@ def write_reports(page: Page, folder: Path) -> tuple[Path, ...]:
 
 tolerance_option = click.option(
     "--tolerance",
-    type=Percent(),
+    type=PERCENT,
     metavar="LOSS",
     help="No answer (4) where a loss larger than this, such as 5%, could hide.  [default: any may]",
 )

@@ -67,14 +67,11 @@ def find_build(home: Home, word: str) -> Build:
     builds = {build.digest: build for build in all_builds(home)}
     found = [build for digest, build in builds.items() if digest.startswith(name)]
     if not _DIGEST.fullmatch(name) or not found:
+        near = nearest_of_many(name, [digest[:12] for digest in builds])
         raise UsageError(
             f"'{word}' is neither a build nor a run",
-            hint=f"'hone builds' lists the builds, 'hone runs' the runs; {_near(name, builds)}",
+            hint=f"'hone builds' lists the builds, 'hone runs' the runs; {near}",
         )
     if len(found) > 1:
         raise UsageError(f"{len(found)} builds begin with '{word}'", hint="give more of the digest")
     return found[0]
-
-
-def _near(name: str, builds: dict[str, Build]) -> str:
-    return nearest_of_many(name, [digest[:12] for digest in builds])

@@ -56,17 +56,13 @@ class CounterReader:
             self._lack(source, patterns, f"'{source.name}' is {source.counts}")
             return
         names = _matching(patterns, available)
-        if source.enable:
-            self._enable(source, names)
+        for name in names if source.enable else ():
+            self._client.tell(source.enabling(name))
         if not source.passing:
             for pattern in patterns:
                 if not _matching((pattern,), available):
                     self._lack(source, (pattern,), _nearest(source, pattern, available))
         self._sources.append(_Source(source=source, patterns=patterns, names=names))
-
-    def _enable(self, source: CounterSource, names: Sequence[str]) -> None:
-        for name in names:
-            self._client.tell(source.enabling(name))
 
     def _lack(self, source: CounterSource, patterns: Sequence[str], why: str) -> None:
         counters = (f"{source.name}.{pattern}" for pattern in patterns)

@@ -66,7 +66,8 @@ def _sweep(context: ReportContext, name: str, steps: list[Step]) -> Sweep:
 
 
 def _table(context: ReportContext, name: str, steps: list[Step], scale: Scale) -> Table:
-    trained = [context.part_title(part).lower() for part in context.parts() if _has(steps, part)]
+    parts = {step.in_sample for step in steps}
+    trained = [context.part_title(part).lower() for part in context.parts() if part in parts]
     part = f" ({' and '.join(trained)})" if len(context.parts()) > 1 else ""
     better = "more is better" if scale is RATE else "less is better"
     return Table(
@@ -75,10 +76,6 @@ def _table(context: ReportContext, name: str, steps: list[Step], scale: Scale) -
         columns=columns("Threads", (str(step.threads) for step in steps)),
         rows=tuple(_rows(context, steps, scale)),
     )
-
-
-def _has(steps: list[Step], in_sample: bool) -> bool:
-    return any(step.in_sample is in_sample for step in steps)
 
 
 def _rows(context: ReportContext, steps: list[Step], scale: Scale) -> Iterator[Row]:

@@ -173,7 +173,7 @@ class _Writer:
     def flush(self) -> None:
         while self._held:
             self._write(self._held.popitem(last=False)[1])
-        self._align(8)
+        self._file.write(bytes(-self._file.tell() % 8))
 
     def _write(self, stretch: Sequence[Transaction]) -> None:
         self._count -= len(stretch)
@@ -199,9 +199,6 @@ class _Writer:
                     data = _encoded(value)
                     yield struct.pack("<I", len(data))
                     yield _padded(data)
-
-    def _align(self, size: int) -> None:
-        self._file.write(bytes(-self._file.tell() % size))
 
 
 def _flags(template: Template) -> int:

@@ -28,7 +28,7 @@ from dbhone.cli.lines import (
     listing,
     write_output,
 )
-from dbhone.cli.running import Duration
+from dbhone.cli.running import DURATION
 from dbhone.errors import UsageError
 from dbhone.safe_text import terminal_safe
 from dbhone.units import count_of, duration, size
@@ -81,7 +81,7 @@ _SOURCES = {
     metavar="ADDRESS",
     help=f"Have this server log, then restore its settings: {SYNTAX}.",
 )
-@click.option("--for", "seconds", type=Duration(), help="For how long, such as 10m.")
+@click.option("--for", "seconds", type=DURATION, help="For how long, such as 10m.")
 @click.option(
     "--made-up",
     metavar="FILE",

@@ -22,7 +22,7 @@ from dbhone.experiment.named_configs import NamedConfig, config_names, load_conf
         "hone configs kinoshita --json",
     ),
 )
-@click.argument("name", required=False, shell_complete=completing.completing(completing.configs))
+@click.argument("name", required=False, shell_complete=completing.configs)
 @json_option
 @pass_context
 def command(context: Context, name: str | None, as_json: bool) -> None:

@@ -17,7 +17,7 @@ from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.generated import GeneratedOptions, generated_options, write_or_execute
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import listing, words
-from dbhone.cli.running import Percent, dbms_of_tree
+from dbhone.cli.running import PERCENT, dbms_of_tree
 from dbhone.cli.selecting import RUN
 from dbhone.errors import UsageError
 from dbhone.experiment.load import parse
@@ -73,7 +73,7 @@ class _Options(GeneratedOptions):
 )
 @click.option(
     "--tolerance",
-    type=Percent(),
+    type=PERCENT,
     default="2%",
     show_default=True,
     help="What a training may lose against a workload's own.",

@@ -19,13 +19,7 @@ from dbhone.untrusted_files import remove_tree
     task=Task.MANAGE,
     examples=("hone delete 7", "hone delete --yes 3 4 5"),
 )
-@click.argument(
-    "runs",
-    metavar="RUN...",
-    nargs=-1,
-    required=True,
-    shell_complete=completing.completing(completing.runs),
-)
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=completing.runs)
 @click.option("--yes", "-y", is_flag=True, help="Delete without asking.")
 @pass_context
 def command(context: Context, runs: tuple[str, ...], yes: bool) -> None:

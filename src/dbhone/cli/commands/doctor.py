@@ -61,9 +61,7 @@ class _Finding:
         "hone doctor --json",
     ),
 )
-@click.argument(
-    "names", metavar="[GOAL]...", nargs=-1, shell_complete=completing.completing(completing.goals)
-)
+@click.argument("names", metavar="[GOAL]...", nargs=-1, shell_complete=completing.goals)
 @json_option
 @pass_context
 def command(context: Context, names: tuple[str, ...], as_json: bool) -> int:

@@ -40,10 +40,8 @@ _NAMELESS = 0.9
         "hone explain 7 --output stacks.speedscope.json",
     ),
 )
-@click.argument("run", default="last", shell_complete=completing.completing(completing.runs))
-@click.argument(
-    "subject", required=False, shell_complete=completing.completing(completing.subjects)
-)
+@click.argument("run", default="last", shell_complete=completing.runs)
+@click.argument("subject", required=False, shell_complete=completing.subjects)
 @click.argument("step", required=False)
 @click.option(
     "--seconds",

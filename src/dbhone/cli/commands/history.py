@@ -42,7 +42,7 @@ class _Options(GeneratedOptions):
         "hone history mysql --join 7 --versions 5.7.19",
     ),
 )
-@click.argument("dbms", shell_complete=completing.completing(completing.systems), metavar="DBMS")
+@click.argument("dbms", shell_complete=completing.systems, metavar="DBMS")
 @click.option(
     "--versions",
     metavar="A,B,…",

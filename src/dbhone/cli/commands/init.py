@@ -26,10 +26,8 @@ from dbhone.source.known_versions import known_versions
         "hone init mysql versions --output mine.toml",
     ),
 )
-@click.argument("dbms", default="sqlite", shell_complete=completing.completing(completing.systems))
-@click.argument(
-    "question", default="builds", shell_complete=completing.completing(completing.questions)
-)
+@click.argument("dbms", default="sqlite", shell_complete=completing.systems)
+@click.argument("question", default="builds", shell_complete=completing.questions)
 @click.option(
     "--output",
     "-o",

@@ -9,7 +9,7 @@ from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import json_option, print_json
 from dbhone.cli.plan_view import lack_of_room, print_plan
-from dbhone.cli.running import Duration, source_option, with_design
+from dbhone.cli.running import budget_option, source_option, with_design
 from dbhone.errors import MachineError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import check_folders, missing_for
@@ -30,13 +30,9 @@ from dbhone.source.known_versions import known_versions
         "hone plan mine.toml --budget 2h",
     ),
 )
-@click.argument(
-    "experiment",
-    metavar="FILE",
-    shell_complete=completing.completing(completing.experiments, files=True),
-)
+@click.argument("experiment", metavar="FILE", shell_complete=completing.experiments)
 @source_option
-@click.option("--budget", type=Duration(), help="Time for everything, such as 8m.")
+@budget_option
 @json_option
 @pass_context
 def command(

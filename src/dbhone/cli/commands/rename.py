@@ -17,7 +17,7 @@ from dbhone.errors import UsageError
     task=Task.MANAGE,
     examples=("hone rename 7 'PostgreSQL 17 on the new machine'",),
 )
-@click.argument("run", shell_complete=completing.completing(completing.runs))
+@click.argument("run", shell_complete=completing.runs)
 @click.argument("title")
 @pass_context
 def command(context: Context, run: str, title: str) -> None:

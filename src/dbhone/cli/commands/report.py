@@ -30,9 +30,7 @@ from dbhone.tuner.results import page_of
         "hone report 7 8",
     ),
 )
-@click.argument(
-    "runs", metavar="[RUN]...", nargs=-1, shell_complete=completing.completing(completing.runs)
-)
+@click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=completing.runs)
 @click.option(
     "--format",
     "format_name",

@@ -10,7 +10,7 @@ from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed
-from dbhone.cli.running import Duration, answer, execute, experiment_of, tolerance_option
+from dbhone.cli.running import DURATION, answer, execute, experiment_of, tolerance_option
 from dbhone.errors import UsageError
 from dbhone.experiment.run_lifecycle import as_begun, take_over
 from dbhone.experiment.templates import COMPARISON
@@ -25,9 +25,9 @@ from dbhone.experiment.templates import COMPARISON
         "hone resume 7 --budget 2h",
     ),
 )
-@click.argument("run", default="last", shell_complete=completing.completing(completing.runs))
+@click.argument("run", default="last", shell_complete=completing.runs)
 @click.option(
-    "--budget", type=Duration(), help="Time for the whole run, including what it has already used."
+    "--budget", type=DURATION, help="Time for the whole run, including what it has already used."
 )
 @tolerance_option
 @pass_context

@@ -30,11 +30,7 @@ from dbhone.source.known_versions import known_versions
         "hone run mysql-builds --source dir:~/src/mysql-8.0.39",
     ),
 )
-@click.argument(
-    "experiment",
-    metavar="FILE",
-    shell_complete=completing.completing(completing.experiments, files=True),
-)
+@click.argument("experiment", metavar="FILE", shell_complete=completing.experiments)
 @source_option
 @design_options
 @click.option("--refresh", is_flag=True, help="Check for newer sources.")

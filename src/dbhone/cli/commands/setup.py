@@ -27,7 +27,7 @@ from dbhone.requirements import installable
     metavar="GOAL...",
     nargs=-1,
     required=True,
-    shell_complete=completing.completing(completing.goals),
+    shell_complete=completing.goals,
 )
 @click.option("--yes", "-y", is_flag=True, help="Install without asking.")
 @pass_context

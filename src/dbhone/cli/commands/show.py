@@ -17,7 +17,7 @@ from dbhone.units import duration, size
 
 
 @click.command("show", cls=HoneCommand, task=Task.LOOK, examples=("hone show last",))
-@click.argument("run", default="last", shell_complete=completing.completing(completing.runs))
+@click.argument("run", default="last", shell_complete=completing.runs)
 @pass_context
 def command(context: Context, run: str) -> None:
     """Show what RUN (a number, or `last`) compares, how far it is, and how it was made."""

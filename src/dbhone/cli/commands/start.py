@@ -32,8 +32,8 @@ _POLL = 0.5
     task=Task.MEASURE,
     examples=("hone start last pgo", "hone start 7 rel", "hone start postgresql-builds rel"),
 )
-@click.argument("run", shell_complete=completing.completing(completing.runs))
-@click.argument("subject", shell_complete=completing.completing(completing.subjects))
+@click.argument("run", shell_complete=completing.runs)
+@click.argument("subject", shell_complete=completing.subjects)
 @pass_context
 def command(context: Context, run: str, subject: str) -> None:
     """Run the server of one SUBJECT of RUN in the foreground, and print how to connect.

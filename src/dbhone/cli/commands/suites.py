@@ -21,7 +21,7 @@ from dbhone.workload.suite import NumberedSet, ServerSet, Suite
     task=Task.MANAGE,
     examples=("hone suites", "hone suites sysbench:micro", "hone suites speedtest1 --json"),
 )
-@click.argument("name", required=False, shell_complete=completing.completing(completing.suites))
+@click.argument("name", required=False, shell_complete=completing.suites)
 @json_option
 @pass_context
 def command(context: Context, name: str | None, as_json: bool) -> None:

@@ -29,7 +29,7 @@ _BUILDS = "-builds"
         "hone try postgresql",
     ),
 )
-@click.argument("dbms", default=_SQLITE, shell_complete=completing.completing(completing.systems))
+@click.argument("dbms", default=_SQLITE, shell_complete=completing.systems)
 @design_options
 @click.option("--refresh", is_flag=True, help="Check for a newer source.")
 @force_small_budget_option

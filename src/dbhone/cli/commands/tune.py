@@ -20,7 +20,7 @@ from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed, labelled, write_output
 from dbhone.cli.plan_view import print_plan
 from dbhone.cli.progress import shown
-from dbhone.cli.running import Duration, Percent, check, dbms_of_tree, perform, save_reports
+from dbhone.cli.running import DURATION, PERCENT, check, dbms_of_tree, perform, save_reports
 from dbhone.cli.setting_up import offer_installing
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import HoneError, Interrupted
@@ -89,7 +89,7 @@ class _Options(GeneratedOptions):
 @click.option("--dbms", metavar="DBMS", help="DBMS of the source, if it cannot be detected.")
 @click.option(
     "--budget",
-    type=Duration(),
+    type=DURATION,
     help="Time for everything.  [default: by how long builds take: SQLite 15m, PostgreSQL 2h,"
     " MariaDB 3h, MySQL 9h]",
 )
@@ -118,7 +118,7 @@ class _Options(GeneratedOptions):
 )
 @click.option(
     "--allow-loss",
-    type=Percent(),
+    type=PERCENT,
     default="3%",
     show_default=True,
     help="Largest certain loss that the winner may have on a step; 99% allows any.",

@@ -21,12 +21,7 @@ from dbhone.source.known_versions import FILE, KnownVersion, known_versions
         "hone versions mysql",
     ),
 )
-@click.argument(
-    "dbms",
-    metavar="[DBMS]",
-    required=False,
-    shell_complete=completing.completing(completing.systems),
-)
+@click.argument("dbms", metavar="[DBMS]", required=False, shell_complete=completing.systems)
 @json_option
 @pass_context
 def command(context: Context, dbms: str | None, as_json: bool) -> None:

@@ -11,7 +11,6 @@ from dbhone.instance.levers.base import HostCapabilities, Lever, LeverContext, U
 class Pinned(Lever):
     """Runs a program on some CPUs only."""
 
-    takes = "a list of CPUs, 0-3 or 0,2"
     typical = None
 
     def canonical(self, value: str) -> str:

@@ -114,15 +114,13 @@ class ObservedState:
 class Lever(ABC):
     """One lever. ``libraries`` and ``programs`` are those that it needs of the machine.
 
-    ``takes`` describes its value to users, empty for a lever without one. ``typical`` is a value
-    with which to check a machine, None for a lever that every machine can apply. ``remedy`` says
-    what to look at when the lever had no effect.
+    ``typical`` is a value with which to check a machine, None for a lever that every machine can
+    apply. ``remedy`` says what to look at when the lever had no effect.
     """
 
     name: str
     summary: str
     slot: Slot
-    takes: str = ""
     typical: str | None = ""
     libraries: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()

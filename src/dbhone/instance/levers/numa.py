@@ -21,7 +21,6 @@ class _Numa(Lever):
     name = "numa"
     summary = "the server's memory spread over all NUMA nodes, page by page"
     slot = Slot.NUMA
-    takes = _INTERLEAVE
     typical = _INTERLEAVE
     programs = (_PROGRAM,)
     remedy = "the server may set a policy itself, such as innodb_numa_interleave"

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
+from dbhone.workload.drivers._sysbench_output import PERCENTILE
+from dbhone.workload.drivers.base import INTERVAL, SHORTEST_WITH_INTERVALS
 
 _USED = re.compile(r'dofile\(here \.\. "([^"]+)"\)')
 
@@ -18,6 +20,14 @@ def command_line(
     """Return the command line that executes a command of a script on a server."""
     words = (f"--{name}={value}" for name, value in options.items())
     return (str(program), str(script), *_connection(endpoint), *words, command)
+
+
+def figures(seconds: int) -> dict[str, str]:
+    """Return the options by which a run of so many seconds prints all that is read of it."""
+    options = {"histogram": "on", "percentile": str(PERCENTILE)}
+    if seconds >= SHORTEST_WITH_INTERVALS:
+        options["report-interval"] = str(INTERVAL)
+    return options
 
 
 def with_used(*scripts: Path) -> tuple[Path, ...]:

@@ -82,6 +82,19 @@ class Summary:
     operations: int | None
     busy: float | None
 
+    def step(self, title: str, transcript: tuple[Chunk, ...]) -> StepResult:
+        """Return the run as a step, whose operations are the events."""
+        return StepResult(
+            key="",
+            title=title,
+            seconds=self.seconds,
+            operations=float(self.events),
+            errors=self.errors,
+            latency=self.latency,
+            interval_rates=self.interval_rates,
+            intervals_began=intervals_began(transcript),
+        )
+
 
 @dataclass(slots=True)
 class _Lines:

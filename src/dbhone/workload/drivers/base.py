@@ -20,6 +20,7 @@ from dbhone.workload.task import ClientRun, DataSet, Task
 DRAWER = "dbhone.workload.drivers"
 INTERVAL = 1
 """The length of an interval of ``StepResult.interval_rates``, in whole seconds."""
+SHORTEST_WITH_INTERVALS = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,20 +83,19 @@ def difference(end: float | None, begin: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latency:
-    """How long the operations of a step took, in seconds.
-
-    ``histogram`` has the latency that stands for each bucket that is not empty and the
-    bucket's number of operations, in ascending order.
-    """
+    """How long the operations of a step took, in seconds, by percentiles."""
 
     p50: float
     p95: float
     p99: float
-    histogram: tuple[tuple[float, int], ...]
 
     @classmethod
     def of(cls, histogram: tuple[tuple[float, int], ...]) -> Latency:
-        """Return the latency with its percentiles, as sysbench computes them (sb_histogram.c)."""
+        """Return the percentiles of a histogram, as sysbench computes them (sb_histogram.c).
+
+        It has the latency that stands for each bucket that is not empty and the bucket's number of
+        operations, in ascending order.
+        """
         ranks = tuple(itertools.accumulate(count for _, count in histogram))
 
         def percentile(wanted: int) -> float:
@@ -103,7 +103,7 @@ class Latency:
             seen = zip(histogram, ranks, strict=True)
             return next(value for (value, _), upto in seen if upto >= rank)
 
-        return cls(p50=percentile(50), p95=percentile(95), p99=percentile(99), histogram=histogram)
+        return cls(p50=percentile(50), p95=percentile(95), p99=percentile(99))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

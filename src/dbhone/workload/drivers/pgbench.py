@@ -21,6 +21,7 @@ from dbhone.workload.client_programs import distributed_program
 from dbhone.workload.drivers._sysbench_output import intervals_began
 from dbhone.workload.drivers.base import (
     INTERVAL,
+    SHORTEST_WITH_INTERVALS,
     Chunk,
     DriverReport,
     DriverRequest,
@@ -36,7 +37,6 @@ from dbhone.workload.task import DataSet, Task
 _WRAPPER = "pg_wrapper"
 """Debian's, which is there without pgbench, and asks for clusters."""
 _ACCOUNTS = 100_000
-_SHORTEST_WITH_INTERVALS = 3.0
 _TOLERANCE = 0.02
 _OWN = "own"
 """The name of the user's script in a set."""
@@ -134,7 +134,7 @@ class Pgbench(ServerDriver):
         seconds = max(1, round(run.seconds))
         words = ["--no-vacuum", f"--client={run.threads}", f"--jobs={run.threads}"]
         words += [f"--time={seconds}", f"--protocol={job.protocol}"]
-        if seconds >= _SHORTEST_WITH_INTERVALS:
+        if seconds >= SHORTEST_WITH_INTERVALS:
             words.append(f"--progress={INTERVAL}")
         for script in job.words:
             words += (

@@ -18,23 +18,19 @@ from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
 from dbhone.units import size
 from dbhone.untrusted_files import walk
-from dbhone.workload.drivers._sysbench_command import command_line, with_used
+from dbhone.workload.drivers._sysbench_command import command_line, figures, with_used
 from dbhone.workload.drivers._sysbench_output import (
-    PERCENTILE,
     error_in_output,
-    intervals_began,
     read_parts,
     read_summary,
 )
 from dbhone.workload.drivers.base import (
-    INTERVAL,
     Chunk,
     DriverReport,
     DriverRequest,
     Keys,
     Materials,
     ServerDriver,
-    StepResult,
     text_of,
     validated,
 )
@@ -47,7 +43,6 @@ _SCRIPTS = Path(__file__).resolve().parents[1] / "suites"
 _REPLAY = "replay.lua"
 _REPLAY_FORMAT = 3
 """Counts up when files that were written for clients must be written again."""
-_SHORTEST_WITH_INTERVALS = 3.0
 _LOADERS = 2
 _REFUSED = re.compile(r"refused: (\d+)\n")
 
@@ -211,15 +206,8 @@ class Replay(ServerDriver):
     def argv(self, request: DriverRequest) -> tuple[str, ...]:
         """Return the command; sysbench counts in whole seconds."""
         seconds = max(1, round(request.run.seconds))
-        options = {
-            "time": str(seconds),
-            "events": "0",
-            "histogram": "on",
-            "percentile": str(PERCENTILE),
-        }
-        if seconds >= _SHORTEST_WITH_INTERVALS:
-            options["report-interval"] = str(INTERVAL)
-        return self._command(request, options)
+        options = {"time": str(seconds), "events": "0"}
+        return self._command(request, options | figures(seconds))
 
     def can_pause(self, task: Task) -> bool:
         """Return that its clients can be paused: they count what they do."""
@@ -265,16 +253,7 @@ class Replay(ServerDriver):
         refused = sum(int(number) for number in _REFUSED.findall(text))
         text, parts = read_parts(_REFUSED.sub("", text), run.parts)
         summary = read_summary(text)
-        whole = StepResult(
-            key="",
-            title=request.task.set,
-            seconds=summary.seconds,
-            operations=float(summary.events),
-            errors=refused,
-            latency=summary.latency,
-            interval_rates=summary.interval_rates,
-            intervals_began=intervals_began(transcript),
-        )
+        whole = dataclasses.replace(summary.step(request.task.set, transcript), errors=refused)
         return DriverReport(version=None, steps=(whole, *parts), verification=None)
 
     def error_in_output(self, printed: str) -> DriverError | None:

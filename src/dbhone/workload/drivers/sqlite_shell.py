@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.errors import DriverError
@@ -65,17 +64,11 @@ class SqliteShell(EmbeddedDriver):
         answers = [line for line in lines if _ANSWER.fullmatch(line)]
         peak = transcript[-1].peak_memory_bytes
         body = iter(line for line in lines[1:-1] if line not in answers)
-        steps = tuple(_step(*timing, peak) for timing in _timed(body))
+        steps = tuple(_steps(body, peak))
         if not steps:
             raise DriverError("SQLite's shell timed no statement")
         verification = "\n".join(answers) if request.verify else None
         return DriverReport(version=version[1], steps=steps, verification=verification)
-
-
-@dataclass(frozen=True, slots=True)
-class _Timing:
-    seconds: float
-    cpu_seconds: float
 
 
 def _quoted(path: Path) -> str:
@@ -84,8 +77,8 @@ def _quoted(path: Path) -> str:
     return f'"{escaped}"'
 
 
-def _timed(lines: Iterator[str]) -> Iterator[tuple[re.Match[str], _Timing, int]]:
-    """Yield each step's line, what it took, and how many rows it wrote."""
+def _steps(lines: Iterator[str], peak: float | None) -> Iterator[StepResult]:
+    """Yield what each statement took, and how many rows it wrote, as a step."""
     for line in lines:
         step = _STEP.fullmatch(line)
         timer = _TIMER.fullmatch(next(lines, ""))
@@ -93,22 +86,18 @@ def _timed(lines: Iterator[str]) -> Iterator[tuple[re.Match[str], _Timing, int]]
         if step is None or timer is None or rows is None:
             raise DriverError(f"SQLite's shell printed unexpected output: {line[:120]!r}")
         real, user, system = (float(seconds) for seconds in timer.groups())
-        yield step, _Timing(max(real, _SHORTEST), user + system), int(rows[1])
-
-
-def _step(step: re.Match[str], timing: _Timing, rows: int, peak: float | None) -> StepResult:
-    if rows == 0:
-        raise DriverError(f"{step[1]} did nothing: it was given no rows")
-    took = timing.seconds
-    return StepResult(
-        key=step[1],
-        title=step[2],
-        seconds=took,
-        cpu_seconds=min(timing.cpu_seconds, took),
-        peak_memory_bytes=peak,
-        operations=float(rows),
-        latency=Latency(p50=took, p95=took, p99=took, histogram=((took, 1),)),
-    )
+        if int(rows[1]) == 0:
+            raise DriverError(f"{step[1]} did nothing: it was given no rows")
+        took = max(real, _SHORTEST)
+        yield StepResult(
+            key=step[1],
+            title=step[2],
+            seconds=took,
+            cpu_seconds=min(user + system, took),
+            peak_memory_bytes=peak,
+            operations=float(rows[1]),
+            latency=Latency(p50=took, p95=took, p99=took),
+        )
 
 
 PLUGIN = SqliteShell()

@@ -17,17 +17,14 @@ from pydantic import Field
 
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
-from dbhone.workload.drivers._sysbench_command import command_line, with_used
+from dbhone.workload.drivers._sysbench_command import command_line, figures, with_used
 from dbhone.workload.drivers._sysbench_output import (
-    PERCENTILE,
     Summary,
     error_in_output,
-    intervals_began,
     read_parts,
     read_summary,
 )
 from dbhone.workload.drivers.base import (
-    INTERVAL,
     Chunk,
     DriverReport,
     DriverRequest,
@@ -48,7 +45,6 @@ _SQL = ".sql"
 _STEP = re.compile(r"^common\.step\(", re.MULTILINE)
 _RANDOM = {"rand-type": "uniform"}
 _LOADERS = 8
-_SHORTEST_WITH_INTERVALS = 3.0
 
 
 class Statements(StrEnum):
@@ -146,16 +142,8 @@ class Sysbench(ServerDriver):
         """
         run = request.run
         seconds = max(1, round(run.seconds)) if run.events is None else 0
-        options = {
-            "time": str(seconds),
-            "events": str(run.events or 0),
-            **_RANDOM,
-            "histogram": "on",
-            "percentile": str(PERCENTILE),
-        }
-        if seconds >= _SHORTEST_WITH_INTERVALS:
-            options["report-interval"] = str(INTERVAL)
-        return _run_command(request, options)
+        options = {"time": str(seconds), "events": str(run.events or 0), **_RANDOM}
+        return _run_command(request, options | figures(seconds))
 
     def can_pause(self, task: Task) -> bool:
         """Return whether it is run for a time, and its script is a step of ``common.lua``."""
@@ -186,16 +174,7 @@ class Sysbench(ServerDriver):
                 f"sysbench ended after {summary.seconds:g} s, before its"
                 f" {run.seconds:g} s were over"
             )
-        step = StepResult(
-            key="",
-            title=request.task.set,
-            seconds=summary.seconds,
-            operations=float(summary.events),
-            errors=summary.errors,
-            latency=summary.latency,
-            interval_rates=summary.interval_rates,
-            intervals_began=intervals_began(transcript),
-        )
+        step = summary.step(request.task.set, transcript)
         return DriverReport(version=None, steps=(step, *parts), verification=None)
 
     def error_in_output(self, printed: str) -> DriverError | None:
@@ -254,7 +233,7 @@ def _whole(request: DriverRequest, summary: Summary) -> StepResult:
         seconds=took,
         operations=float(summary.operations or summary.events),
         errors=summary.errors,
-        latency=Latency(p50=took, p95=took, p99=took, histogram=((took, 1),)),
+        latency=Latency(p50=took, p95=took, p99=took),
     )
 
 
