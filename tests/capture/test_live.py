@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -103,3 +103,33 @@ def test_what_clients_ask_meanwhile_is_captured_and_the_settings_are_restored(
         assert server.ask(settings) == before
     assert ("SELECT ", "") in [each.pieces for each in captured.header.templates]
     assert not list((tmp_path / "home" / "logging").iterdir())
+
+
+@pytest.mark.integration
+def test_a_second_capture_of_a_server_is_refused_while_one_is_under_way(tmp_path: Path) -> None:
+    settings = "SELECT CONCAT(@@GLOBAL.general_log, @@GLOBAL.log_output)"
+    with started("mariadb") as server:
+        before = server.ask(settings)
+        refused: list[str] = []
+
+        def capture(name: str, waiting: Callable[[float], None]) -> None:
+            capture_live(
+                Home(tmp_path / name),
+                address_of(server),
+                2.0,
+                tmp_path / f"{name}.workload",
+                CaptureOptions(),
+                ask=lambda _: None,
+                tell=lambda _: None,
+                waiting=waiting,
+            )
+
+        def second(_: float) -> None:
+            server.ask("SELECT 4711")
+            with pytest.raises(MachineError, match="another capture") as error:
+                capture("second", lambda _: None)
+            refused.append(str(error.value))
+
+        capture("first", second)
+        assert refused
+        assert server.ask(settings) == before

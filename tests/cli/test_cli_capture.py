@@ -44,3 +44,8 @@ def test_wrong_use_is_told_with_what_to_do(hone: Hone) -> None:
     assert "-o a.workload" in hone("capture", "a.log", "-o", "a.txt", code=2).stderr
     live = ("capture", "--server", "postgresql://me@127.0.0.1:1/shop", "-o", "a.workload")
     assert "--for 10m" in hone(*live, code=2).stderr
+
+
+def test_a_folder_that_is_missing_is_told_before_a_server_logs(hone: Hone) -> None:
+    live = ("capture", "--server", "postgresql://me@127.0.0.1:1/shop", "--for", "10m")
+    assert "there is no folder none" in hone(*live, "-o", "none/a.workload", code=2).stderr

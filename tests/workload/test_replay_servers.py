@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import subprocess
 import time
@@ -16,8 +17,9 @@ from dbhone.capture.capture import CaptureOptions, capture
 from dbhone.measurement.record import Group
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
+from dbhone.workload.counting import CountFile
 from dbhone.workload.drive import DriverCommand, DriverResult, drive
-from dbhone.workload.drivers.base import Materials
+from dbhone.workload.drivers.base import DriverRequest, Materials
 from dbhone.workload.drivers.replay import PLUGIN, UsersData
 from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.replay_file import parts_of
@@ -270,6 +272,31 @@ def test_the_statements_of_one_kind_alone_are_a_set_on_request(
     assert sum(replayed[text] for text in texts) > 0.3 * replayed.total()
     others = {text.upper() for text in replayed if text not in texts and "@@" not in text}
     assert others <= {"BEGIN", "COMMIT", "END"}
+
+
+def test_a_set_on_request_has_as_many_counting_clients_as_are_chosen(
+    server: Postgresql | Mariadb, captured: UsersData, tmp_path: Path
+) -> None:
+    live, clients = server.live, 40
+    one = task(captured, parts_of(read_header(captured.workload))[0][0].key)
+    assert one.run is not None
+    run = dataclasses.replace(one.run, threads=clients)
+    request = DriverRequest(
+        program=live.program,
+        task=dataclasses.replace(one, run=run),
+        database=live.endpoint,
+        verify=False,
+    )
+    counts = CountFile(tmp_path / "counts", clients, len(run.parts))
+    argv = PLUGIN.counting_argv(request, counts.path)
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as process:
+        while counts.ready < clients and process.poll() is None:
+            time.sleep(0.05)
+        counts.begin()
+        while counts.finished() < clients and process.poll() is None:
+            time.sleep(0.05)
+        counts.end()
+    assert process.returncode == 0
 
 
 def test_two_servers_with_the_same_dump_answer_alike(

@@ -109,6 +109,11 @@ def capture_live(
     connection, password = _logged_in(address, ask)
     server = load_server(address.protocol)
     with connection, tempfile.TemporaryFile(prefix="hone-capture-") as spool:
+        if not server.claim(connection):
+            raise MachineError(
+                f"another capture of {address.text} is under way",
+                hint="wait for its end: it restores the settings that it found",
+            )
         statements = server.logging_statements(connection)
         with _logging(home, address, password, connection, statements) as begin:
             log = server.log(connection)

@@ -99,7 +99,7 @@ force_option = click.option(
 
 
 def check_output(path: Path | None, *, force: bool) -> None:
-    """Raise UsageError if a file that is to be written exists, unless it may be overwritten.
+    """Raise UsageError if a file exists and may not be overwritten, or has no folder to be in.
 
     Anything but a regular file, such as /dev/stdout, may be written to. A hyphen is refused.
     """
@@ -110,6 +110,10 @@ def check_output(path: Path | None, *, force: bool) -> None:
     if path is not None and path.is_file() and not force:
         raise UsageError(
             f"{path} exists already", hint="name another file, or overwrite it with --force"
+        )
+    if path is not None and not path.parent.exists():
+        raise UsageError(
+            f"cannot write {path}: there is no folder {path.parent}", hint="name another file"
         )
 
 
@@ -125,9 +129,9 @@ def write_output(path: Path, content: str | bytes, *, force: bool) -> None:
     except OSError as error:
         if disk_full(error, "writing") is not None:
             raise
-        missing = not path.parent.exists()
-        why = f"there is no folder {path.parent}" if missing else error.strerror
-        raise UsageError(f"cannot write {path}: {why}", hint="name another file") from error
+        raise UsageError(
+            f"cannot write {path}: {error.strerror}", hint="name another file"
+        ) from error
 
 
 def _write(path: Path, content: str | bytes) -> None:

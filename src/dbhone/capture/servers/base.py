@@ -114,6 +114,10 @@ class LoggedServer(ABC):
         """Return a connection. Raises MachineError if the server refuses it."""
 
     @abstractmethod
+    def claim(self, connection: Connection) -> bool:
+        """Claim the server's logging until the connection ends; False if another capture has it."""
+
+    @abstractmethod
     def logging_statements(self, connection: Connection) -> LoggingStatements:
         """Return what must change. Raises MachineError where the log could not be read then."""
 

@@ -134,6 +134,10 @@ class MysqlServer(LoggedServer):
         """Return a connection."""
         return _PyMySql(address, password)
 
+    def claim(self, connection: Connection) -> bool:
+        """Take a lock, which is the whole server's."""
+        return connection.value("SELECT GET_LOCK('hone capture', 0)") == "1"
+
     def logging_statements(self, connection: Connection) -> LoggingStatements:
         """Return the two global variables, and their values now."""
         before = {name: connection.value(f"SELECT @@GLOBAL.{name}") for name in _VARIABLES}

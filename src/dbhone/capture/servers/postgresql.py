@@ -26,6 +26,7 @@ from dbhone.errors import MachineError, UsageError
 _CHUNK = 1 << 20
 _WANTED = {"log_min_duration_statement": "0", "log_parameter_max_length": "-1"}
 _PREFIX = "%m [%p] "
+_CLAIM = "hone capture: logging"
 _CLUSTER = re.compile(r"(\d+)/([\w.-]+)")
 _RIGHTS = (
     "log in as a superuser, or grant, since version 15: GRANT pg_monitor, pg_read_server_files"
@@ -157,6 +158,12 @@ class PostgresqlServer(LoggedServer):
     def connect(self, address: Address, password: str | None) -> Connection:
         """Return a connection."""
         return _Pg8000(address, password)
+
+    def claim(self, connection: Connection) -> bool:
+        """Name the connection, then look for another of that name: a lock is one database's."""
+        connection.rows(f"SET application_name = '{_CLAIM}'")
+        others = "SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+        return connection.value(f"{others} AND application_name = %s", (_CLAIM,)) == "0"
 
     def logging_statements(self, connection: Connection) -> LoggingStatements:
         """Return the settings that are not as they must be, by ALTER SYSTEM and back."""

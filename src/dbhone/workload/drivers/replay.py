@@ -230,7 +230,13 @@ class Replay(ServerDriver):
 
     def counting_argv(self, request: DriverRequest, counts: Path) -> tuple[str, ...]:
         """Return the command of a run without an end, whose events are counted in the file."""
-        return self._command(request, {"time": "0", "events": "0", "counts": str(counts)})
+        options = {
+            "time": "0",
+            "events": "0",
+            "counts": str(counts),
+            "parts": str(len(request.run.parts)),
+        }
+        return self._command(request, options)
 
     def _command(self, request: DriverRequest, options: Mapping[str, str]) -> tuple[str, ...]:
         run = request.run

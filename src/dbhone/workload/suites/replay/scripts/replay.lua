@@ -21,6 +21,7 @@ sysbench.cmdline.options = {
    backwards = {"whether they begin where others would end", false},
    part = {"the number of the statements' kind, if one is chosen", -1},
    counts = {"a file in which events are counted while they go on", ""},
+   parts = {"how many kinds of statements the file of counts has room for", 0},
 }
 
 local con, driver, file, next_transaction, parts
@@ -68,7 +69,9 @@ function thread_init(thread)
          end
       end
    else
-      parts = counting.parts(sysbench.opt.counts, thread, sysbench.opt.threads, file.parts)
+      -- A set without parts has no room for them in the file: nobody reads them.
+      parts = sysbench.opt.parts == 0 and counting.own_parts(file.parts)
+         or counting.parts(sysbench.opt.counts, thread, sysbench.opt.threads, file.parts)
       event = counting.counted(replay, sysbench.opt.counts, thread)
    end
 end
