@@ -133,3 +133,18 @@ def test_a_second_capture_of_a_server_is_refused_while_one_is_under_way(tmp_path
         capture("first", second)
         assert refused
         assert server.ask(settings) == before
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("dbms", ["mariadb", "postgresql"])
+def test_a_servers_logging_is_claimed_until_the_connection_ends(dbms: str) -> None:
+    with started(dbms) as running:
+        address = address_of(running)
+        server = load_server(address.protocol)
+        with server.connect(address, None) as first:
+            assert server.claim(first)
+            with server.connect(address, None) as second:
+                assert not server.claim(second)
+        with server.connect(address, None) as third:
+            while not server.claim(third):  # a server may take a moment to end a session
+                pass
