@@ -134,6 +134,14 @@ def test_a_key_of_several_columns_is_unique(rows: int, first: int, second: int) 
     assert found == rows
 
 
+def test_two_keys_may_have_the_same_columns_in_another_order() -> None:
+    table = Table(
+        name="t", rows=40, columns=(column("a"), column("b")), unique=(("a", "b"), ("b", "a"))
+    )
+    (pairs,) = made(table).execute("SELECT count(DISTINCT a || '/' || b) FROM t").fetchone()
+    assert pairs == 40
+
+
 @given(ROWS, ROWS)
 def test_a_key_that_refers_to_a_key_of_several_columns_takes_a_whole_row_of_it(
     rows: int, lines: int
@@ -196,15 +204,23 @@ SCHEMAS = {
         " md5(i::text)::uuid, 1.25 FROM generate_series(1, 500) i",
         "INSERT INTO item SELECT 1 + i / 3, i % 3, true FROM generate_series(0, 1200) i",
         "CREATE INDEX ON customer (name)",
+        "CREATE UNIQUE INDEX ON customer (lower(name) text_pattern_ops, id)",
+        "CREATE UNIQUE INDEX ON customer (code) WHERE born IS NOT NULL",
+        "CREATE UNIQUE INDEX ON item (place, customer)",
+        "CREATE DOMAIN grade AS int CHECK (VALUE = 7)",
+        "ALTER TABLE customer ADD grade grade DEFAULT 7",
         "ANALYZE",
     ),
     "mariadb": (
         "CREATE TABLE customer (id BIGINT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(30) NOT NULL,"
         " email VARCHAR(80), born DATE, feels ENUM('sad', 'happy'), extra LONGTEXT,"
         " code BINARY(16) NOT NULL, balance DECIMAL(8, 2) CHECK (balance = 1.25),"
-        " seen TIMESTAMP NULL, UNIQUE (email), KEY (name))",
+        " seen TIMESTAMP NULL, made TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,"
+        " CONSTRAINT kept CHECK (born < '1980-01-01'),"
+        " UNIQUE (email), UNIQUE prefixed (email(3), id), KEY (name))",
         "CREATE TABLE item (customer BIGINT, place SMALLINT, ok TINYINT NOT NULL,"
         " doubled INT AS (place * 2) VIRTUAL, PRIMARY KEY (customer, place),"
+        " UNIQUE (place, customer), UNIQUE (doubled, customer),"
         " FOREIGN KEY (customer) REFERENCES customer (id))",
         "INSERT INTO customer (name, email, born, feels, code, balance)"
         " WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)"

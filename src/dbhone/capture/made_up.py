@@ -248,17 +248,14 @@ def _planned(table: Table, tables: Mapping[str, Table]) -> _Plan:
     """Return how a table's rows are made, so that its unique keys hold."""
     plan = _Plan(table=table, rows=table.rows, units=_units(table, tables))
     # A key of one column decides most: it counts through, and wider keys with it are unique, too.
+    made: list[set[tuple[str, ...]]] = []
     for key in sorted(table.unique, key=len):
-        units = list({plan.units[name].columns: plan.units[name] for name in key}.values())
-        if not _is_unique(plan, units):
-            _count(plan, units)
+        units = {plan.units[name].columns: plan.units[name] for name in key}
+        # What is in it is unique already, such as the same columns in another order.
+        if not any(unique <= units.keys() for unique in made):
+            _count(plan, list(units.values()))
+            made.append(set(units))
     return plan
-
-
-def _is_unique(plan: _Plan, units: Sequence[_Unit]) -> bool:
-    """Return whether one of the units already counts through all rows."""
-    counted = (plan.counted.get(unit.columns) for unit in units)
-    return any(each is not None and each.stride == 1 and each.size is None for each in counted)
 
 
 def _count(plan: _Plan, units: Sequence[_Unit]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from dbhone.capture.catalogues.base import CatalogueReader, by_table, foreign_keys
 from dbhone.capture.made_up import Catalogue, Column, RowDialect, Table
@@ -23,7 +23,8 @@ _COLUMNS = """\
 SELECT TABLE_NAME, COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_MAXIMUM_LENGTH,
   NUMERIC_PRECISION, NUMERIC_SCALE, IS_NULLABLE
 FROM information_schema.COLUMNS
-WHERE TABLE_SCHEMA = DATABASE() AND EXTRA NOT LIKE '%GENERATED%'
+WHERE TABLE_SCHEMA = DATABASE()
+  AND NOT (EXTRA LIKE '%VIRTUAL%' OR EXTRA LIKE '%STORED%' OR EXTRA LIKE '%PERSISTENT%')
 ORDER BY TABLE_NAME, ORDINAL_POSITION"""
 _INDEXES = """\
 SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME, NON_UNIQUE, SEQ_IN_INDEX, CARDINALITY, SUB_PART
@@ -47,6 +48,9 @@ SET SQL_MODE = '';
 """
 _AFTER = "SET FOREIGN_KEY_CHECKS = 1;\n"
 _USUAL_WIDTH = 32
+_ENOUGH = 9
+"""So many letters of a made-up text tell any two rows apart: the number of the row begins it."""
+_CHECK = re.compile(r"^(\s+CONSTRAINT `(?:[^`]|``)+` CHECK \(.*\))(?=,?$)", re.MULTILINE)
 _BINARY = 16
 """The bytes of an MD5."""
 _VALUES = {
@@ -161,10 +165,16 @@ class MysqlCatalogue(CatalogueReader):
                 "the address names no database", hint=f"mysql://{address.user}@{address.host}/shop"
             )
         tables = _tables(connection)
-        made = (_creation(connection, table) for table in tables)
+        unsure = _unsure_keys(connection, tables)
+        made = [_creation(connection, table, unsure[table.name]) for table in tables]
         (others,) = connection.rows(_OTHERS)
         words = ("views", "routines", "triggers")
         left_out = [f"{count} {word}" for count, word in zip(others, words, strict=True) if count]
+        checks = sum(len(_CHECK.findall(text)) for text in made)
+        if checks:
+            left_out.append(f"{checks} checks, which made-up rows may not pass")
+        if any(unsure.values()):
+            left_out.append("the uniqueness of keys with expressions or short beginnings of texts")
         return Catalogue(
             before=_BEFORE + "".join(f"{text};\n" for text in made),
             after=_AFTER,
@@ -173,11 +183,34 @@ class MysqlCatalogue(CatalogueReader):
         )
 
 
-def _creation(connection: Connection, table: Table) -> str:
-    """Return what makes a table: where files are and which row is the next is the user's."""
+def _creation(connection: Connection, table: Table, unsure: Collection[str]) -> str:
+    """Return what makes a table: where files are and which row is the next is the user's.
+
+    Checks are not enforced, and ``unsure`` keys need not be unique: made-up rows may not pass.
+    """
     text = str(connection.rows(f"SHOW CREATE TABLE {table.name}")[0][1])
     text = re.sub(r" (?:DATA|INDEX) DIRECTORY='[^']*'", "", text)
-    return re.sub(r" AUTO_INCREMENT=\d+", "", text)
+    text = re.sub(r" AUTO_INCREMENT=\d+", "", text)
+    for key in unsure:
+        text = text.replace(f"UNIQUE KEY {quoted(key)} ", f"KEY {quoted(key)} ")
+    return _CHECK.sub(r"\1 /*!80016 NOT ENFORCED */", text)
+
+
+def _unsure_keys(connection: Connection, tables: Sequence[Table]) -> Mapping[str, Collection[str]]:
+    """Return the unique keys of tables of which made-up rows may have one value twice.
+
+    They have an expression, a generated column, or the beginning of a text that is short.
+    """
+    columns = {table.name: {column.name for column in table.columns} for table in tables}
+    unsure: dict[str, set[str]] = {table.name: set() for table in tables}
+    for table, index, name, not_unique, _, _, part in connection.rows(_INDEXES):
+        written = quoted(str(table))
+        if int(str(not_unique)) or written not in columns:
+            continue
+        is_sure = name in columns[written] and (part is None or int(str(part)) >= _ENOUGH)
+        if not is_sure:
+            unsure[written].add(str(index))
+    return unsure
 
 
 def _tables(connection: Connection) -> tuple[Table, ...]:
@@ -186,10 +219,10 @@ def _tables(connection: Connection) -> tuple[Table, ...]:
     distinct: dict[tuple[object, object], int] = {}
     for table, *column in connection.rows(_COLUMNS):
         columns[table].append(column)
-    for table, index, name, not_unique, place, cardinality, part in connection.rows(_INDEXES):
+    for table, index, name, not_unique, place, cardinality, _ in connection.rows(_INDEXES):
         if not int(str(not_unique)):
-            # An expression has no name; of a part of a text nothing is promised.
-            unique[table][index].append("" if name is None or part is not None else str(name))
+            # An expression has no name.
+            unique[table][index].append("" if name is None else str(name))
         if int(str(place)) == 1 and cardinality is not None:
             distinct[table, name] = int(str(cardinality))
     foreign = by_table(connection.rows(_FOREIGN))
@@ -201,7 +234,11 @@ def _tables(connection: Connection) -> tuple[Table, ...]:
                 _column(int(str(rows or 0)), distinct.get((name, column[0])), *column)
                 for column in columns[name]
             ),
-            unique=tuple(tuple(key) for key in unique[name].values() if all(key)),
+            unique=tuple(
+                tuple(key)
+                for key in unique[name].values()
+                if {str(column[0]) for column in columns[name]}.issuperset(key)
+            ),
             foreign=foreign_keys(foreign[name], quoted),
         )
         for name, rows in connection.rows(_TABLES)

@@ -46,7 +46,7 @@ _UNIQUE = """\
 SELECT i.indrelid, i.indexrelid, a.attname
 FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY k (n, place)
 JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.n
-WHERE i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL {keys}
+WHERE i.indisunique AND i.indexprs IS NULL {keys}
 ORDER BY 1, 2, k.place"""
 _FOREIGN = """\
 SELECT f.conrelid, f.oid, a.attname, format('%I.%I', n.nspname, c.relname), r.attname
@@ -63,7 +63,16 @@ FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
 JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE k.contype = 'c' AND k.conislocal AND c.relkind = 'r'
   AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+UNION ALL
+SELECT format('ALTER DOMAIN %I.%I DROP CONSTRAINT %I', n.nspname, t.typname, k.conname)
+FROM pg_constraint k JOIN pg_type t ON t.oid = k.contypid
+JOIN pg_namespace n ON n.oid = t.typnamespace
+WHERE k.contype = 'c' AND n.nspname NOT IN ('pg_catalog', 'information_schema')
 ORDER BY 1"""
+_BY_EXPRESSION = """\
+SELECT format(' UNIQUE INDEX %I ON ', c.relname)
+FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+WHERE i.indisunique AND i.indexprs IS NOT NULL"""
 _SEQUENCES = """\
 DO $$
 DECLARE owned record;
@@ -196,6 +205,11 @@ class PostgresqlCatalogue(CatalogueReader):
             left_out.append(f"rows of partitioned tables: {', '.join(partitioned)}")
         before = _schema(address, password, "pre-data")
         after = _schema(address, password, "post-data")
+        by_expression = [str(row[0]) for row in connection.rows(_BY_EXPRESSION)]
+        for index in by_expression:
+            after = after.replace(f"CREATE{index}", f"CREATE{index.removeprefix(' UNIQUE')}")
+        if by_expression:
+            left_out.append("the uniqueness of indexes by expressions")
         return Catalogue(
             before="".join((before, *(f"{check};\n" for check in checks))),
             after=after,
@@ -222,13 +236,16 @@ def _tables(connection: Connection) -> tuple[tuple[Table, ...], list[str]]:
         rows = int(str(estimate))
         if rows < 0:  # never analysed
             rows = int(connection.value(f"SELECT count(*) FROM {name}"))
+        known = {str(column[0]) for column in columns[table]}
         found.append(
             Table(
                 name=str(name),
                 rows=rows,
                 columns=tuple(_column(rows, *column) for column in columns[table]),
                 unique=tuple(
-                    tuple(str(name) for (name,) in names) for names in unique[table].values()
+                    key
+                    for names in unique[table].values()
+                    if known.issuperset(key := tuple(str(name) for (name,) in names))
                 ),
                 foreign=foreign_keys(foreign[table]),
             )
