@@ -233,24 +233,26 @@ def test_a_run_without_measurements_has_empty_samples(store: Store, run_id: int)
     assert len(samples.blocks) == 0
 
 
-@pytest.mark.parametrize(
-    ("starts", "seconds"),
-    [
-        ((0, 40, 80, 120), 40),
-        ((0, 40, 36_000), 40),
-        ((0, 36_000, 36_040), 40),
-        ((0, 36_000, 72_000, 72_040), 40),
-        ((0, 36_000), 1.5),
-    ],
-)
-def test_a_block_takes_until_the_next_begins_but_for_pauses(
-    starts: tuple[int, ...], seconds: float, store: Store, run_id: int
-) -> None:
-    """Of two blocks nobody knows whether there was a pause: they take what invocations do."""
-    for block, start in enumerate(starts, start=1):
-        at = MOMENT + timedelta(seconds=start)
+def test_a_block_takes_from_its_start_to_the_next_ones(store: Store, run_id: int) -> None:
+    starts = {1: 0, 2: 40, 3: 80, 4: 110, 5: 5000}
+    for block, seconds in starts.items():
+        at = MOMENT + timedelta(seconds=seconds)
         store.record(run_id, dataclasses.replace(invocation(block, "rel"), started_at=at))
-    assert store.samples(run_id).block_seconds == seconds
+    assert store.samples(run_id).block_seconds == 40
+
+
+def test_a_pause_after_one_of_few_blocks_does_not_count(store: Store, run_id: int) -> None:
+    for block, seconds in {1: 0, 2: 36_000, 3: 36_040}.items():
+        at = MOMENT + timedelta(seconds=seconds)
+        store.record(run_id, dataclasses.replace(invocation(block, "rel"), started_at=at))
+    assert store.samples(run_id).block_seconds == 40
+
+
+def test_a_pause_between_the_only_two_blocks_does_not_count(store: Store, run_id: int) -> None:
+    for block, seconds in {1: 0, 2: 36_000}.items():
+        at = MOMENT + timedelta(seconds=seconds)
+        store.record(run_id, dataclasses.replace(invocation(block, "rel"), started_at=at))
+    assert store.samples(run_id).block_seconds == 1.5
 
 
 def test_blocks_in_which_subjects_had_the_same_layouts_are_told(store: Store) -> None:

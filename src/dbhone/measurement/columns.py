@@ -33,6 +33,9 @@ from dbhone.measurement.tables import COUNTS, INVOCATIONS, MEASUREMENTS, SLICES,
 
 _COMMON = (THROUGHPUT, CPU_SECONDS, INSTRUCTIONS, PEAK_MEMORY)
 """What is measured of an embedded DBMS too."""
+_PAUSE_FACTOR, _PAUSE_SECONDS = 3.0, 600.0
+"""A run was cut off between two blocks if the second began later than so many times what the first
+one's invocations took, and this on top: restarts and data take less."""
 _EXACT = 2**53
 """Whole numbers up to this one are exact as floating-point numbers."""
 _MOST_BLOCKS = 2**31 - 1
@@ -148,11 +151,10 @@ def _invocations(run_id: int) -> Select:
 
 
 def _block_seconds(connection: sa.Connection, run_id: int) -> float | None:
-    """Return how long a block takes: its invocations in the median, and what is between them.
+    """Return the median time from the start of a block to that of the next.
 
-    What is between them, such as the start of servers, is taken from the block with the least of
-    it. A run that was cut off may have paused in any block, and the pause is no part of it. Where
-    only one block has a next one, a pause cannot be told: the invocations alone count.
+    Where a run was cut off, the time until it went on is left out. Blocks of which none other
+    followed at once take what their invocations take.
     """
     table = INVOCATIONS.c
     statement = (
@@ -161,15 +163,15 @@ def _block_seconds(connection: sa.Connection, run_id: int) -> float | None:
         .group_by(table.block)
         .order_by(sa.func.min(table.started_at))
     )
-    blocks = connection.execute(statement).all()
+    blocks = [(start, float(seconds)) for start, seconds in connection.execute(statement)]
     if not blocks:
         return None
-    between = [
-        (later - start).total_seconds() - seconds
-        for (start, seconds), (later, _) in itertools.pairwise(blocks)
+    gaps = [
+        gap
+        for (start, seconds), (following, _) in itertools.pairwise(blocks)
+        if (gap := (following - start).total_seconds()) < seconds * _PAUSE_FACTOR + _PAUSE_SECONDS
     ]
-    invocations = statistics.median(seconds for _, seconds in blocks)
-    return float(invocations + (min(between) if len(between) > 1 else 0.0))
+    return float(statistics.median_low(gaps or [seconds for _, seconds in blocks]))
 
 
 def _has_more(connection: sa.Connection, run_id: int) -> bool:
