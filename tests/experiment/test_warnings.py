@@ -67,6 +67,8 @@ def test_commits_that_do_not_wait_for_the_disk_are_told_with_the_setting() -> No
     (note,) = settings_notes({"pg": setups["pg"]})
     assert note.text.startswith("commits did not wait")
     assert settings_notes({"my": setups["my"]}) == ()
+    logged = {"innodb_flush_log_at_trx_commit": "2", "log_bin": "binlog", "sync_binlog": "1"}
+    assert settings_notes({"my": setup("MySQL 8.0.36", values=logged)}) == ()
 
 
 def test_servers_with_the_same_settings_need_no_note() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.errors import SourceError, UsageError
+from dbhone.source import tags
 from dbhone.source.tags import tagged_versions
 
 TAGS = (
@@ -83,6 +84,12 @@ def test_tags_are_read_as_projects_write_them(tmp_path: Path, tag: str, version:
         user = ("-c", "user.name=a", "-c", "user.email=a@localhost")
         subprocess.run(("git", "-C", str(tmp_path), *user, *words), check=True)
     assert names(f"git:{tmp_path}") == [version]
+
+
+def test_another_product_of_the_repository_has_tags_of_its_own() -> None:
+    named = ("mysql-5.7.1", "mysql-5.7.2", "mysql-8.0.1", "mysql-cluster-7.5.1", "vesion-9.0.1")
+    found = tags._by_version(named)
+    assert list(found) == ["5.7.1", "5.7.2", "8.0.1", "9.0.1"]
 
 
 def test_what_is_not_there_is_told_with_what_is(repository: str) -> None:

@@ -21,6 +21,11 @@ class MySqlProtocol(Protocol):
         "rocksdb_flush_log_at_trx_commit": frozenset({"0", "2"}),
     }
 
+    def waits_nevertheless(self, values: Mapping[str, str]) -> bool:
+        """Return whether each commit waits until the binary log is on the disk."""
+        is_on = values.get("log_bin", "").lower() not in ("", "0", "off", "false")
+        return is_on and values.get("sync_binlog") == "1"
+
     def client_words(self, endpoint: Endpoint) -> tuple[str, ...]:
         """Return that of mysql, which MariaDB's client is called by, too."""
         return (

@@ -45,6 +45,11 @@ class Protocol(ABC):
     asynchronous_commits: ClassVar[Mapping[str, frozenset[str]]] = {}
     """Settings of its servers, with the values by which a commit does not wait for the disk."""
 
+    def waits_nevertheless(self, values: Mapping[str, str]) -> bool:
+        """Return whether by these settings a commit waits for the disk for another reason."""
+        del values
+        return False
+
     @abstractmethod
     def connect(self, endpoint: Endpoint, line: socket.socket, patience: float) -> Connection:
         """Return a connection on a socket that is connected already.

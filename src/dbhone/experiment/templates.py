@@ -94,9 +94,12 @@ def workload_table(options: WorkloadOptions, dbms: Dbms) -> dict[str, Any]:
     }
 
 
-def design_table(options: DesignOptions, subjects: int) -> dict[str, Any]:
-    """Return the ``[design]`` of an experiment of this many subjects."""
-    budget = options.budget or _SUBJECT_SECONDS * subjects
+def design_table(options: DesignOptions, subjects: int, building: float = 0.0) -> dict[str, Any]:
+    """Return the ``[design]`` of an experiment of this many subjects.
+
+    Without a budget it has the seconds that ``building`` takes, too.
+    """
+    budget = options.budget or building + _SUBJECT_SECONDS * subjects
     return {
         "target": f"{options.target * 100:g}%",
         "budget": f"{budget / 60:g}m",
@@ -193,6 +196,11 @@ def history_text(request: HistoryRequest) -> str:
     ]
     names = [version.name for version in versions]
     first, *others = versions
+    compiled = [
+        version
+        for version in versions
+        if not kind_of(parse_reference(version.source).kind).ready_made
+    ]
     optional = {"optional": True} if request.optional else {}
     return file_text(
         f"Written by `hone history {request.dbms}`: change it, and give it to `hone run`.",
@@ -209,7 +217,9 @@ def history_text(request: HistoryRequest) -> str:
                 },
             },
             "workload": workload_table(request.workload, dbms),
-            "design": design_table(request.design, len(names) + 1),
+            "design": design_table(
+                request.design, len(names) + 1, len(compiled) * dbms.build_seconds
+            ),
         },
     )
 

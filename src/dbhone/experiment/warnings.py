@@ -159,8 +159,9 @@ def _asynchronous(setups: Mapping[str, ServerSetup]) -> Iterator[Warning]:
             if setup.chosen.values.get(setting, "").lower() in values
         ]
         for name, setup in setups.items()
+        if not setup.protocol.waits_nevertheless(setup.chosen.values)
     }
-    own = [name for name, settings in causes.items() if settings]
+    own = [name for name in causes if causes[name]]
     if own:
         of_whom = "" if len(own) == len(setups) else f" of {', '.join(own)}"
         settings = dict.fromkeys(setting for name in own for setting in causes[name])

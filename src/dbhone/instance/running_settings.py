@@ -21,6 +21,8 @@ _MICROSECONDS = {
     "h": 3600 * 10**6,
     "d": 86400 * 10**6,
 }
+_OLD_UTF8 = re.compile(r"^utf8(?=_|$)")
+"""What MySQL and MariaDB call utf8mb3 by now, as the name of a character set or a collation."""
 _WORDS = {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"}
 
 
@@ -57,7 +59,7 @@ def _mean_the_same(given: str, running: str) -> bool:
 def _meanings(value: str) -> set[str]:
     """Return what a value may mean: a word, a number of bytes, a time."""
     plain = value.strip().strip("'\"").lower()
-    meanings = {plain, _WORDS.get(plain, plain)}
+    meanings = {plain, _WORDS.get(plain, plain), _OLD_UTF8.sub("utf8mb3", plain)}
     size, time = _SIZE.fullmatch(plain), _TIME.fullmatch(plain)
     if size is not None:
         meanings.add(str(int(size[1]) * _BYTES[size[2]]))

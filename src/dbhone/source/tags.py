@@ -1,12 +1,14 @@
 """Versions out of a repository's tags: what a history of many releases is made of.
 
 Tags are read as projects write them: ``mysql-8.0.36``, ``REL_15_1``, ``version-3.40.1``,
-``v8.1.1``, ``Percona-Server-8.0.30-22``. Those of releases that were not final yet are skipped.
+``v8.1.1``, ``Percona-Server-8.0.30-22``. Those of releases that were not final yet are skipped, and
+so are those of another product in the repository, as ``mysql-cluster-8.0.36`` is.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 from dbhone.errors import UsageError
@@ -14,7 +16,7 @@ from dbhone.source.kinds.base import kind_of
 from dbhone.source.known_versions import KnownVersion
 from dbhone.versions import age, numbers
 
-_TAG = re.compile(r"(?:[A-Za-z][A-Za-z-]*?)?[-_]?(?P<version>\d+(?:[._]\d+)+(?:-\d+)?)")
+_TAG = re.compile(r"(?P<product>[A-Za-z][A-Za-z-]*?)?[-_]?(?P<version>\d+(?:[._]\d+)+(?:-\d+)?)")
 _RANGE = re.compile(r"(?P<first>[\w.-]*?)\.\.(?P<last>[\w.-]*)")
 SYNTAX = "git:URL"
 
@@ -57,11 +59,13 @@ def tagged_versions(
 
 def _by_version(tags: Iterable[str]) -> dict[str, str]:
     """Return the tag of each release, the shortest of several: a project's own, not a branch's."""
+    matches = list(filter(None, map(_TAG.fullmatch, sorted(tags, key=len))))
+    products = Counter(match["product"] for match in matches)
+    own = max(products, key=products.__getitem__, default=None)
     found: dict[str, str] = {}
-    for tag in sorted(tags, key=len):
-        match = _TAG.fullmatch(tag)
-        if match is not None:
-            found.setdefault(match["version"].replace("_", "."), tag)
+    for match in matches:
+        if own is None or not (match["product"] or "").startswith(f"{own}-"):
+            found.setdefault(match["version"].replace("_", "."), match[0])
     return dict(sorted(found.items(), key=lambda item: age(item[0])))
 
 
