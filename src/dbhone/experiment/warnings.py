@@ -185,8 +185,8 @@ def _adapted(setups: Mapping[str, ServerSetup]) -> Iterator[Warning]:
         if chosen.dropped:
             yield Warning(
                 code="setting-dropped",
-                text=f"{name} ran without {', '.join(chosen.dropped)}: {setup.title} has no such"
-                f" setting{'s' if len(chosen.dropped) > 1 else ''}",
+                text=f"{name} ran without {', '.join(chosen.dropped)}: this {setup.title} has no"
+                f" such setting{'s' if len(chosen.dropped) > 1 else ''}",
                 subject=name,
             )
 
