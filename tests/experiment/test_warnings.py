@@ -104,7 +104,8 @@ def test_what_was_dropped_is_told_of_each_subject() -> None:
     assert [(each.code, each.text, each.subject) for each in notes] == [
         (
             "setting-dropped",
-            "a ran without innodb_page_cleaners, log_timestamps: this MySQL 5.6.14 has no such settings",
+            "a ran without innodb_page_cleaners, log_timestamps: this MySQL 5.6.14 has no such"
+            " settings",
             "a",
         ),
         ("setting-dropped", "c ran without sync_frm: this MySQL 8.0.12 has no such setting", "c"),
