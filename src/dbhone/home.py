@@ -179,6 +179,8 @@ def locate(chosen: Path | None) -> Home:
     For root that is /var/lib/dbhone, unless XDG_DATA_HOME is set: other users may not enter /root.
     """
     named = os.environ.get("DBHONE_HOME")
+    if chosen is not None and not chosen.parts:
+        raise UsageError("--home is empty", hint="name a folder, or leave the option out")
     if chosen is not None:
         root = chosen
     elif named:
@@ -283,7 +285,22 @@ def make_folder(path: Path, *, shared: bool) -> None:
         path.chmod(mode)
 
 
+def check_home(home: Home) -> None:
+    """Raise UsageError for a folder that holds other things and is no home yet.
+
+    hone would change the modes of folders that have the names of its own, and remove what is in
+    them. A home has a folder of sessions, or its store, or nothing else than hone's.
+    """
+    known = home.sessions.is_dir() or home.database.is_file()
+    if not known and home.root.is_dir() and not _holds_nothing_else(home):
+        raise UsageError(
+            f"{home.root} is not a home folder of hone's, and holds other things",
+            hint="choose an empty or a new folder with --home or DBHONE_HOME",
+        )
+
+
 def _make_home(home: Home) -> None:
+    check_home(home)
     make_root(home)
     mode = stat.S_IMODE(home.root.stat().st_mode)
     if os.geteuid() == 0 and mode | _PASSABLE != mode and _holds_nothing_else(home):

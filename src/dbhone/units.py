@@ -37,12 +37,17 @@ def parse_duration(text: str) -> float:
 
 
 def parse_percent(text: str) -> float:
-    """Return the fraction that ``text`` means: ``2%`` and ``0.02`` are both 0.02."""
+    """Return the fraction that ``text`` means: ``2%`` and ``0.02`` are both 0.02.
+
+    A bare number over a tenth is refused: by 0.5 half a percent may be meant.
+    """
     stripped = text.strip()
     try:
         value = float(stripped[:-1]) / 100 if stripped.endswith("%") else float(stripped)
     except ValueError:
         raise UsageError(f"'{text}' is not a percentage", hint="write it as 2%") from None
+    if 0.1 < value < 1 and not stripped.endswith("%"):
+        raise UsageError(f"'{text}' lacks its unit", hint=f"write {stripped}% or {100 * value:g}%")
     if not 0 < value < 1:
         hint = None if stripped.endswith("%") else f"write it as {stripped}%"
         raise UsageError(f"'{text}' does not lie between 0% and 100%", hint=hint)

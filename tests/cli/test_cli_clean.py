@@ -163,6 +163,11 @@ def test_a_hone_that_begins_while_something_is_removed_waits(
         pass
 
 
+def test_a_home_of_which_a_folder_is_missing_is_told(home: Home) -> None:
+    home.logs.rmdir()
+    assert clean(home).exit_code == 0
+
+
 def test_a_home_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     result = clean(Home(tmp_path / "none"))
     assert result.exit_code == 0

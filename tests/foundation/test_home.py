@@ -135,9 +135,28 @@ def test_an_older_home_of_root_becomes_passable_but_not_a_folder_with_other_thin
         home.builds.mkdir(parents=True, mode=0o700)
         home.root.chmod(0o700)
     (foreign.root / ".bashrc").touch()
+    foreign.sessions.mkdir()
     with open_session(own), open_session(foreign):
         assert mode(own.root) == mode(own.builds) == 0o711
         assert mode(foreign.root) == 0o700
+
+
+def test_a_folder_of_other_things_is_no_home(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir(mode=0o755)
+    (tmp_path / "main.py").touch()
+    with (
+        pytest.raises(UsageError, match="is not a home folder of hone's"),
+        open_session(Home(tmp_path)),
+    ):
+        pass
+    assert mode(data) == 0o755
+    assert {path.name for path in tmp_path.iterdir()} == {"data", "main.py"}
+
+
+def test_an_empty_name_is_no_home() -> None:
+    with pytest.raises(UsageError, match="--home is empty"):
+        locate(Path())
 
 
 def test_a_store_that_others_can_read_is_hidden(tmp_path: Path) -> None:

@@ -52,6 +52,12 @@ def test_percentages_are_read(text: str, value: float) -> None:
     assert parse_percent(text) == pytest.approx(value)
 
 
+def test_a_bare_number_that_may_be_meant_as_percent_is_refused_with_both() -> None:
+    with pytest.raises(UsageError, match="lacks its unit") as caught:
+        parse_percent("0.5")
+    assert caught.value.hint == "write 0.5% or 50%"
+
+
 @pytest.mark.parametrize("text", ["", "much", "0%", "100%", "-1%", "2", "nan"])
 def test_what_is_no_precision_is_refused(text: str) -> None:
     with pytest.raises(UsageError):

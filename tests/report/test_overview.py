@@ -56,7 +56,7 @@ def test_it_can_be_trusted_as_far_as_the_control_shows() -> None:
         "As far as the control shows, yes: rel against itself (A/A, control) differs by 0."
     )
     assert "lto+pgo differs by 6.5 % (±1.0 %)" in said
-    assert said.endswith("See the 3 notes below.")
+    assert said.endswith("See the 3 notes.")
 
 
 @pytest.mark.parametrize(

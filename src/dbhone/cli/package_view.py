@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from dbhone.cli.context import Context
@@ -46,7 +47,9 @@ def second_build_in_words(differing: tuple[str, ...] | None) -> str:
 def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(_MOST_BYTES)
+            if os.fstat(file.fileno()).st_size > _MOST_BYTES:
+                raise UsageError(f"{path} is too large to be a package of hone's")
+            return file.read()
     except OSError as error:
         raise UsageError(
             f"cannot read {path}: {error.strerror}", hint="'hone package' makes packages"
@@ -81,7 +84,10 @@ def _signature(checked: Checked, *, trusted: bool) -> str:
 
 def _verified(checked: Checked) -> str:
     lists = ", ".join(f"{name} ({proving} of {tests})" for name, proving, tests in checked.lists)
-    return f"grade {checked.grade}: passes what its base passes of {lists}"
+    base = (
+        "it is its own base, and passes" if checked.is_own_base else "passes what its base passes"
+    )
+    return f"grade {checked.grade}: {base} of {lists}"
 
 
 def _measured(checked: Checked) -> str:

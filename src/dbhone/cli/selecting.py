@@ -13,7 +13,7 @@ from dbhone.home import Home
 from dbhone.measurement.record import Run, Subject
 from dbhone.report.page import build_page
 
-_DIGEST = re.compile(r"[0-9a-f]{6,64}")
+_DIGEST = re.compile(r"[0-9a-f]{4,64}")
 RUN = re.compile(r"last|\d{1,5}")
 """How a run is named."""
 

@@ -50,13 +50,14 @@ class Checked:
     how, ``machine`` for which kind of processor, ``variant`` for which of them. One for a single
     processor names what that has, ``native_cpu_flags``; packages of before do not. ``glibc`` is the
     oldest version that is enough: None for an image, which brings one, and for a package that names
-    none. ``grade`` was passed; ``lists`` has, for each list, how many of how many tests proved
-    something. ``found`` is what its samples show of the ``subject``, computed here; both are None
-    without a measurement. Of packages by a distribution's rules (``packaging``) another build may
-    have been measured; ``measured`` says whether it was this one. ``differing`` are the files that
-    a second build of the same inputs differs in, None if there was none. ``lacks`` is what a
-    distribution's packages have besides. ``experiment`` is what repeats the measurement, or
-    ``private`` says why others cannot.
+    none. ``grade`` was passed, by a plain build perhaps as its own base, ``is_own_base``;
+    ``lists`` has, for each list, how many of how many tests proved something. ``found`` is what
+    its samples show of the ``subject``, computed here; both are None without a measurement. Of
+    packages by a distribution's rules (``packaging``) another build may have been measured;
+    ``measured`` says whether it was this one. ``differing`` are the files that a second build
+    of the same inputs differs in, None if there was none. ``lacks`` is what a distribution's
+    packages have besides. ``experiment`` is what repeats the measurement, or ``private`` says
+    why others cannot.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Checked:
     glibc: str | None = None
     differing: tuple[str, ...] | None = None
     lacks: tuple[str, ...] = ()
+    is_own_base: bool = False
     experiment: Mapping[str, Any] | None = None
     private: str = ""
 
@@ -176,6 +178,7 @@ def _described(
         glibc=_glibc(made.get("glibc")) if made.get("image") is None else None,
         lacks=tuple(map(str, made.get("lacks", ()))),
         grade=outcome.grade.value,
+        is_own_base=outcome.base == outcome.build,
         lists=tuple((tests.name, tests.proving, tests.tests) for tests in outcome.lists),
         subject=None if measurement is None else str(measurement["subject"]),
         found=found,

@@ -55,7 +55,7 @@ def read_me(
         f"source     {public_reference(manifest.source)}",
         f"           tree of digest {manifest.source_digest}",
         f"runs on    {content.machine}, with {' '.join(content.libraries)}{glibc}",
-        f"verified   at the grade {outcome.grade.value}: passes what the base passes of {lists}",
+        f"verified   at the grade {outcome.grade.value}: {_passes(outcome)} of {lists}",
         f"licence    {content.licence.name}, see licences/",
         "",
         content.licence.duty,
@@ -70,6 +70,12 @@ def read_me(
         "",
     ]
     return Entry(name="README", data="\n".join(lines).encode())
+
+
+def _passes(outcome: Outcome) -> str:
+    if outcome.build == outcome.base:
+        return "it is its own base, and passes"
+    return "passes what the base passes"
 
 
 def _besides(levers: tuple[str, ...]) -> list[str]:

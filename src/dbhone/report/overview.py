@@ -57,7 +57,7 @@ def overview(
     costs = _costs(findings) if findings.history is None else ""
     answer = f"{_ANSWERS[findings.trust.grade]}: {findings.trust.reason}."
     if notes:
-        answer += f" See the {count_of(notes, 'note')} below."
+        answer += f" See the {count_of(notes, 'note')}."
     return (
         OverviewItem(name="Compared", text=_compared(findings, findings.run.base)),
         OverviewItem(name="Measured", text=_measured(findings)),

@@ -53,7 +53,7 @@ def parse_address(text: str) -> Address:
             " or asks",
         )
     if protocol not in registry.names(DRAWER):
-        raise UsageError(f"'{parts.scheme}' is not a kind of server", hint=f"write {SYNTAX}")
+        raise UsageError(f"'{text}' is not an address of a server", hint=f"write {SYNTAX}")
     server = load_server(protocol)
     socket = (parse_qs(parts.query).get("socket") or [""])[0]
     return Address(

@@ -17,7 +17,7 @@ from dbhone.cli.setting_up import agree
 from dbhone.compilation.manifest import read_build
 from dbhone.errors import MachineError, UsageError
 from dbhone.files import tree_size
-from dbhone.home import Home, guarded, in_use, is_alive
+from dbhone.home import Home, check_home, guarded, in_use, is_alive
 from dbhone.host_lock import hold_host_lock
 from dbhone.measurement.record import RunState, Subject
 from dbhone.measurement.store import Store
@@ -66,6 +66,7 @@ def command(context: Context, everything: bool, yes: bool, as_json: bool) -> Non
     if not home.root.is_dir():
         context.err.print(f"There is no home folder {home.root} yet.", soft_wrap=True)
         return
+    check_home(home)
     tell = partial(context.err.print, soft_wrap=True)
     folders = _removable(context, everything=everything, tell=tell)
     parts = tuple(_parts(home, folders))
@@ -151,6 +152,8 @@ def _parts(home: Home, removable: frozenset[Path]) -> Iterator[_Part]:
 
 
 def _bytes(place: Path) -> int:
+    if not place.exists():
+        return 0
     return tree_size(place) if place.is_dir() else place.stat().st_size
 
 
