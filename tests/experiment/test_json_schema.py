@@ -12,6 +12,7 @@ from dbhone import registry
 from dbhone.experiment.json_schema import experiment_schema
 from dbhone.experiment.starters import starter_text
 from dbhone.source.known_versions import known_versions
+from dbhone.workload import suite as suites
 
 SHIPPED = registry.toml_files("dbhone.experiment.experiments")
 
@@ -26,15 +27,20 @@ def test_every_experiment_that_ships_is_accepted(name: str) -> None:
     assert errors_of(SHIPPED[name].read_text(encoding="utf-8")) == []
 
 
-def test_a_file_to_begin_with_is_accepted() -> None:
-    assert errors_of(starter_text("postgresql", "settings", known_versions())) == []
+@pytest.mark.parametrize("question", ["settings", "queries"])
+def test_a_file_to_begin_with_is_accepted(question: str) -> None:
+    assert errors_of(starter_text("postgresql", question, known_versions())) == []
+
+
+def test_no_name_of_a_suite_is_taken_for_a_path() -> None:
+    assert not [name for name in suites.names() if "." in name or "/" in name]
 
 
 @pytest.mark.parametrize(
     ("right", "wrong", "complaint"),
     [
         ("[design]", "[desing]", "'desing' was unexpected"),
-        ('suite = "speedtest1"', 'suite = "speedtest"', "is not one of"),
+        ('suite = "speedtest1"', 'suite = "speedtest"', "is not valid under any of"),
         ('budget = "8m"', "budget = 8", "is not of type 'string'"),
         ('dbms = "sqlite"', 'dbms = "sqlit"', "is not one of"),
         ("seed = 1", "seed = -1", "less than the minimum"),

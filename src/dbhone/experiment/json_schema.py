@@ -13,6 +13,8 @@ from dbhone.workload import suite as suites
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 """What editors' TOML plug-ins read."""
+_OF_USER = {"pattern": "[./]"}
+"""A suite that is a user's file: its path has what no suite's name has."""
 
 
 class _WrittenSchema(GenerateJsonSchema):
@@ -38,7 +40,8 @@ def experiment_schema() -> dict[str, Any]:
     schema: dict[str, Any] = ExperimentFile.model_json_schema(schema_generator=_WrittenSchema)
     definitions = schema["$defs"]
     definitions["SubjectSection"]["properties"]["dbms"] |= {"enum": ["", *system_names()]}
-    definitions["WorkloadSection"]["properties"]["suite"] |= {"enum": list(suites.names())}
+    known = {"enum": list(suites.names())}
+    definitions["WorkloadSection"]["properties"]["suite"] |= {"anyOf": [known, _OF_USER]}
     return {"$schema": _DRAFT, "title": "dbhone experiment", **_for_readers(schema)}
 
 
