@@ -9,7 +9,7 @@ import pytest
 
 from dbhone.capture.capture import CaptureOptions
 from dbhone.capture.live import capture_live
-from dbhone.capture.servers.base import Connection, load_server
+from dbhone.capture.servers.base import Connection, load_server, parse_address
 from dbhone.errors import MachineError
 from dbhone.home import Home
 from tests.capture.test_made_up import address_of
@@ -77,6 +77,14 @@ def test_without_a_file_of_the_server_there_is_no_log(answers: dict[str, str]) -
     with pytest.raises(MachineError, match="logging_collector is off") as refused:
         log_path(CLUSTER | answers)
     assert "hone capture FILE" in (refused.value.hint or "")
+
+
+def test_a_server_that_does_not_listen_there_is_told_without_a_librarys_words() -> None:
+    server = load_server("postgresql")
+    address = parse_address("postgresql://me@127.0.0.1:1/shop")
+    with pytest.raises(MachineError, match=r"Connection refused$") as refused:
+        server.connect(address, None)
+    assert "where it listens" in (refused.value.hint or "")
 
 
 @pytest.mark.integration

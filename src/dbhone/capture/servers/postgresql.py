@@ -55,7 +55,14 @@ class _Pg8000(Connection):
                 **where,
             )
         except (pg8000.Error, OSError) as error:
-            raise MachineError(f"cannot connect to {address.text}: {_words(error)}") from error
+            cause = error.__cause__  # pg8000's own words are about its parameters
+            if not isinstance(cause, OSError):
+                why = f"cannot connect to {address.text}: {_words(error)}"
+                raise MachineError(why) from error
+            raise MachineError(
+                f"cannot connect to {address.text}: {cause.strerror or cause}",
+                hint="look whether the server runs, and where it listens",
+            ) from error
         self._connection.autocommit = True
         for setting in ("log_min_duration_statement = -1", "log_statement = 'none'"):
             # Our own statements are not part of the workload.
