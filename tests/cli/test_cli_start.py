@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from dbhone import requirements
 from dbhone.cli.commands import explain, start
 from dbhone.cli.main import hone
-from dbhone.errors import ToolError, UsageError
+from dbhone.errors import ToolError, UnknownName, UsageError
 from dbhone.home import Home
 from dbhone.instance.server import Server
 from tests.cli.finished_run import keep_finished
@@ -67,6 +67,7 @@ def test_what_explains_an_optional_subject_needs_its_tools(
     monkeypatch.setattr(explain, "check_sampling", lambda: None)
     home = Home(tmp_path / "home")
     keep_finished(home, a_run(experiment=EXPERIMENT))
+    assert isinstance(invoke(home, "explain", "last", "optionl"), UnknownName)
     lacking = invoke(home, "explain", "last", "optional", "point-query")
     assert isinstance(lacking, ToolError)
     assert "clang" in lacking.message

@@ -13,7 +13,7 @@ from dbhone.cli.lines import check_output, force_option, write_output
 from dbhone.cli.progress import shown
 from dbhone.cli.running import experiment_of
 from dbhone.cli.setting_up import ensure_installed
-from dbhone.errors import UnknownName, UsageError
+from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.explaining import Explained, explain, find_task, most_different
@@ -96,6 +96,8 @@ def command(
         stored = find_run(store, run)
         page = build_page(stored, store.samples(stored.id))
     experiment = experiment_of(context, stored)
+    if subject is not None:
+        find_subject(experiment, subject)
     chosen, on = _chosen(page, subject, step)
     names = (experiment.base.name, chosen)
     if chosen == experiment.base.name:
@@ -149,9 +151,6 @@ def _written(
 
 def _chosen(page: Page, subject: str | None, step: str | None) -> tuple[str, str]:
     """Return the subject and step: what is not named is where throughput differs most."""
-    names = [each.name for each in page.run.subjects]
-    if subject is not None and subject not in names:
-        raise UnknownName("subject", subject, names)
     if subject is not None and step is not None:
         return subject, step
     found = most_different(page.analysis, page.run.controls, subject=subject, step=step)
