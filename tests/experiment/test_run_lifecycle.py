@@ -96,6 +96,11 @@ def test_a_run_that_was_cut_off_is_not_given_less_than_it_has_used(
     with pytest.raises(UsageError, match="has already used 10 m 00 s") as caught:
         take_over(cut, session, store, budget=600.0)
     assert "--budget 15m' continues it" in str(caught.value.hint)
+    store.update_run(run.id, budget_seconds=7200.0)
+    with pytest.raises(UsageError) as caught:
+        take_over(store.run(run.id), session, store, budget=1.0)
+    own = f"'hone resume {run.id}' with its own budget (2 h 00 m) continues it"
+    assert caught.value.hint == own
     take_over(cut, session, store, budget=601.0)
 
 

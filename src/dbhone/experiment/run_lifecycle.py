@@ -62,7 +62,7 @@ def take_over(run: Run, session: Session, store: Store, *, budget: float | None 
         raise UsageError(
             f"run {run.id} has already used {duration(run.seconds)}, which counts towards the"
             " budget",
-            hint=f"{_with_more(run)} continues it",
+            hint=f"{_with_enough(run)} continues it",
         )
     here = read_machine(session.home.root)
     if here.fingerprint != run.machine.fingerprint:
@@ -90,6 +90,13 @@ def _check_raised(run: Run, budget: float | None) -> None:
             f"run {run.id} is complete: it has used its budget ({duration(run.seconds)})",
             hint=f"{report}; {_with_more(run)} measures more",
         )
+
+
+def _with_enough(run: Run) -> str:
+    """Return the command that continues a run: by its own budget while some of that is left."""
+    if run.design.budget_seconds > run.seconds:
+        return f"'hone resume {run.id}' with its own budget ({duration(run.design.budget_seconds)})"
+    return _with_more(run)
 
 
 def _with_more(run: Run) -> str:
