@@ -61,13 +61,16 @@ class Anonymiser:
         """
         kept = places_of_shape(pieces)
         return [
-            literal
-            if at in kept and literal.isdecimal()
-            else self._of_digits(literal, match[1].lower())
-            if (match := _DIGITS_FOLLOW.search(pieces[at])) and literal.startswith("'")
-            else self(literal)
+            literal if at in kept and literal.isdecimal() else self._after(pieces[at], literal)
             for at, literal in enumerate(literals)
         ]
+
+    def _after(self, piece: str, literal: str) -> str:
+        """Return what stands for the literal behind a piece, which may tell the base of digits."""
+        base = _DIGITS_FOLLOW.search(piece)
+        if base is None or not literal.startswith("'"):
+            return self(literal)
+        return self._of_digits(literal, base[1].lower())
 
     def _of_digits(self, literal: str, base: str) -> str:
         """Return other digits in quotes, binary for the base ``b``, else hexadecimal."""

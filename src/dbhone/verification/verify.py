@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import load_dbms
@@ -67,20 +66,22 @@ class Verification:
         lists = lists_of(self.candidate.manifest.dbms, self.grade)
         if not self.names:
             return lists
-        tree = harness.tree_of(self.candidate)
-        source = None if tree is None else tree.path
         named = tuple(
             (check, tests)
             for check, tests in lists
-            if isinstance(check, RegressionTests) and self._named(check, tests, source)
+            if isinstance(check, RegressionTests) and self._named(check, tests, harness)
         )
         if not named:
             raise UsageError(f"the grade {self.grade.value} has no test {self.names[0]}")
         return named
 
-    def _named(self, check: RegressionTests, tests: TestList, tree: Path | None) -> tuple[str, ...]:
+    def _named(
+        self, check: RegressionTests, tests: TestList, harness: TestHarness
+    ) -> tuple[str, ...]:
         """Return which of the names are tests of a list."""
-        return tuple(name for name in self.names if check.has_test(tests.name, name, tree))
+        tree = harness.tree_of(self.candidate)
+        source = None if tree is None else tree.path
+        return tuple(name for name in self.names if check.has_test(tests.name, name, source))
 
     def _check_base(self) -> None:
         dbms = self.candidate.manifest.dbms
@@ -101,8 +102,7 @@ class Verification:
     def _compare_regression(
         self, regression: RegressionTests, tests: TestList, harness: TestHarness
     ) -> ListComparison:
-        tree = harness.tree_of(self.candidate)
-        names = self._named(regression, tests, None if tree is None else tree.path)
+        names = self._named(regression, tests, harness)
         base, candidate = (
             RegressionRun(regression=regression, list=tests, build=build, names=names)
             for build in (self.base, self.candidate)

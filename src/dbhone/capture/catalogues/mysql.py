@@ -164,8 +164,9 @@ class MysqlCatalogue(CatalogueReader):
             raise UsageError(
                 "the address names no database", hint=f"mysql://{address.user}@{address.host}/shop"
             )
-        tables = _tables(connection)
-        unsure = _unsure_keys(connection, tables)
+        indexes = connection.rows(_INDEXES)
+        tables = _tables(connection, indexes)
+        unsure = _unsure_keys(indexes, tables)
         made = [_creation(connection, table, unsure[table.name]) for table in tables]
         (others,) = connection.rows(_OTHERS)
         words = ("views", "routines", "triggers")
@@ -196,14 +197,16 @@ def _creation(connection: Connection, table: Table, unsure: Collection[str]) -> 
     return _CHECK.sub(r"\1 /*!80016 NOT ENFORCED */", text)
 
 
-def _unsure_keys(connection: Connection, tables: Sequence[Table]) -> Mapping[str, Collection[str]]:
+def _unsure_keys(
+    indexes: Sequence[Sequence[object]], tables: Sequence[Table]
+) -> Mapping[str, Collection[str]]:
     """Return the unique keys of tables of which made-up rows may have one value twice.
 
     They have an expression, a generated column, or the beginning of a text that is short.
     """
     columns = {table.name: {column.name for column in table.columns} for table in tables}
     unsure: dict[str, set[str]] = {table.name: set() for table in tables}
-    for table, index, name, not_unique, _, _, part in connection.rows(_INDEXES):
+    for table, index, name, not_unique, _, _, part in indexes:
         written = quoted(str(table))
         if int(str(not_unique)) or written not in columns:
             continue
@@ -213,13 +216,13 @@ def _unsure_keys(connection: Connection, tables: Sequence[Table]) -> Mapping[str
     return unsure
 
 
-def _tables(connection: Connection) -> tuple[Table, ...]:
+def _tables(connection: Connection, indexes: Sequence[Sequence[object]]) -> tuple[Table, ...]:
     columns: dict[object, list[Sequence[object]]] = defaultdict(list)
     unique: dict[object, dict[object, list[str]]] = defaultdict(lambda: defaultdict(list))
     distinct: dict[tuple[object, object], int] = {}
     for table, *column in connection.rows(_COLUMNS):
         columns[table].append(column)
-    for table, index, name, not_unique, place, cardinality, _ in connection.rows(_INDEXES):
+    for table, index, name, not_unique, place, cardinality, _ in indexes:
         if not int(str(not_unique)):
             # An expression has no name.
             unique[table][index].append("" if name is None else str(name))

@@ -70,7 +70,7 @@ JOIN pg_namespace n ON n.oid = t.typnamespace
 WHERE k.contype = 'c' AND n.nspname NOT IN ('pg_catalog', 'information_schema')
 ORDER BY 1"""
 _BY_EXPRESSION = """\
-SELECT format(' UNIQUE INDEX %I ON ', c.relname)
+SELECT format('INDEX %I ON ', c.relname)
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE i.indisunique AND i.indexprs IS NOT NULL"""
 _SEQUENCES = """\
@@ -207,7 +207,7 @@ class PostgresqlCatalogue(CatalogueReader):
         after = _schema(address, password, "post-data")
         by_expression = [str(row[0]) for row in connection.rows(_BY_EXPRESSION)]
         for index in by_expression:
-            after = after.replace(f"CREATE{index}", f"CREATE{index.removeprefix(' UNIQUE')}")
+            after = after.replace(f"CREATE UNIQUE {index}", f"CREATE {index}")
         if by_expression:
             left_out.append("the uniqueness of indexes by expressions")
         return Catalogue(
