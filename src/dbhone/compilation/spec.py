@@ -259,7 +259,7 @@ class BuildSpec:
         return digest_of(inputs)
 
     def old_digest(self) -> str:
-        """Return the digest of a build of before 2026-11-28, when no called program was in it."""
+        """Return the digest of a build of before 2026-11-27, when no called program was in it."""
         return digest_of(self._digest_inputs())
 
     def _digest_inputs(self) -> dict[str, object]:
