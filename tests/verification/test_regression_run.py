@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,6 +41,7 @@ WHOLE = finished("ok 1\nok 2\nok 3\nthe end\n")
 ONE_FAILS = finished("not 1\nok 2\nok 3\nthe end\n", 1)
 GAVE_UP = finished("ok 1\n", 1)
 KILLED = finished("ok 1\n", -signal.SIGKILL)
+FAILED = ("1", "2", "3")
 LATE = finished("ok 1\n", -signal.SIGKILL, timed_out=True)
 
 
@@ -66,6 +68,13 @@ class Numbered(RegressionTests):
         return printed.endswith("the end\n")
 
 
+class Independent(Numbered):
+    """Tests of which each can be run alone."""
+
+    def alone(self, test: str) -> str | None:
+        return None if test == RUNNER else test
+
+
 @pytest.fixture
 def harness(tmp_path: Path) -> Iterator[TestHarness]:
     with open_session(Home(tmp_path / "home")) as session:
@@ -90,6 +99,22 @@ def ends(monkeypatch: pytest.MonkeyPatch, *endings: process.Finished) -> Iterato
     left = iter(endings)
     monkeypatch.setattr(RegressionRun, "_finish", lambda *_: (next(left), None))
     return left
+
+
+def repeats(monkeypatch: pytest.MonkeyPatch, *endings: process.Finished) -> list[tuple[str, ...]]:
+    """Have the runs of a list end so; return the tests that each was asked for, in a list to be.
+
+    After these endings each run passes the tests that it is asked for.
+    """
+    left, asked = iter(endings), []
+
+    def finish(run: RegressionRun, *_: object) -> tuple[process.Finished, None]:
+        asked.append(run.names)
+        passing = "".join(f"ok {name}\n" for name in run.names)
+        return next(left, finished(f"{passing}the end\n")), None
+
+    monkeypatch.setattr(RegressionRun, "_finish", finish)
+    return asked
 
 
 @pytest.mark.parametrize(
@@ -124,7 +149,7 @@ def test_a_list_that_was_cut_off_twice_with_the_candidate_is_failed_and_not_kept
     base = run.base_result(harness, again=True)
     first = run.result(harness, again=True)
     assert [failure.test for failure in compare(base, first).failures] == [RUNNER]
-    compared = compare(base, run.attempted_twice(harness, base, first))
+    compared = compare(base, run.attempted_twice(harness, base, first, FAILED))
     assert [failure.test for failure in compared.failures] == [RUNNER]
     assert compared.undecided == ("2", "3")
     assert compared.failures[-1].difference == "the runner did not end within 900 s and was stopped"
@@ -138,7 +163,7 @@ def test_a_list_that_was_cut_off_only_once_counts_as_the_second_run_found_it(
     ends(monkeypatch, WHOLE, KILLED, WHOLE)
     base = run.base_result(harness, again=True)
     first = run.result(harness, again=True)
-    compared = compare(base, run.attempted_twice(harness, base, first))
+    compared = compare(base, run.attempted_twice(harness, base, first, FAILED))
     assert compared.failures == ()
     assert (compared.proving, compared.undecided) == (3, (RUNNER,))
     assert run.result(harness).attempts == 2
@@ -150,7 +175,7 @@ def test_a_list_that_was_cut_off_the_second_time_only_counts_as_both_attempts_fo
     ends(monkeypatch, WHOLE, ONE_FAILS, KILLED)
     base = run.base_result(harness, again=True)
     first = run.result(harness, again=True)
-    compared = compare(base, run.attempted_twice(harness, base, first))
+    compared = compare(base, run.attempted_twice(harness, base, first, FAILED))
     assert [failure.test for failure in compared.failures] == ["1"]
     assert compared.undecided == (RUNNER,)
     assert run.result(harness).attempts == 2
@@ -181,3 +206,41 @@ def test_a_failure_that_the_base_does_not_show_counts_though_the_second_attempt_
         compared = verification._compare_regression(Numbered(), LIST, harness)
         assert [failure.test for failure in compared.failures] == ["1"]
     assert next(left, None) is None, "no build is given a third attempt"
+
+
+def test_tests_that_can_be_run_alone_are_repeated_without_the_others(
+    harness: TestHarness, verification: Verification, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two_fail = finished("not 1\nok 2\nnot 3\nthe end\n", 1)
+    asked = repeats(monkeypatch, WHOLE, two_fail, finished("ok 1\nnot 3\nthe end\n", 1))
+    compared = verification._compare_regression(Independent(), LIST, harness)
+    # Of what the build fails the base fails one test when it is asked once more.
+    assert asked == [(), (), ("1", "3"), ("1",)]
+    assert (compared.base_failures, compared.proving) == (("3",), 2)
+    assert [failure.test for failure in compared.failures] == ["1"]
+    verification._compare_regression(Independent(), LIST, harness)
+    assert len(asked) == 4, "what was found is kept"
+
+
+def test_another_build_has_the_base_repeat_only_what_it_did_not_repeat_before(
+    harness: TestHarness, verification: Verification, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repeats(monkeypatch, WHOLE, ONE_FAILS)
+    verification._compare_regression(Independent(), LIST, harness)
+    inputs = verification.base.manifest.inputs
+    another = dataclasses.replace(
+        verification,
+        candidate=plain_build(verification.base.folder.parent / "another", inputs),
+    )
+    asked = repeats(monkeypatch, finished("not 1\nnot 2\nok 3\nthe end\n", 1))
+    another._compare_regression(Independent(), LIST, harness)
+    assert asked == [(), ("2",), ("1", "2")]
+
+
+def test_a_runner_that_did_not_come_to_its_end_repeats_the_whole_list(
+    harness: TestHarness, verification: Verification, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = repeats(monkeypatch, WHOLE, KILLED, WHOLE, WHOLE)
+    compared = verification._compare_regression(Independent(), LIST, harness)
+    assert asked == [(), (), (), ()]
+    assert not compared.failures

@@ -88,7 +88,8 @@ class TestResult(_Record):
 class ListResult(_Record):
     """The results of one list of a check for one build.
 
-    ``attempts`` counts how often the list was run; of several, each test has its worst result.
+    ``attempts`` counts how often the whole list was run, and ``repeated`` names the tests that were
+    run once more without the others. Of several attempts each test has its worst result.
     ``seconds`` is the wall time of the first.
     """
 
@@ -100,6 +101,11 @@ class ListResult(_Record):
     seconds: float
     finished_at: datetime
     attempts: int = 1
+    repeated: tuple[str, ...] = ()
+
+    def attempted_once(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return which of these tests had one attempt only."""
+        return () if self.attempts > 1 else tuple(n for n in names if n not in self.repeated)
 
     def count(self, status: Status) -> int:
         """Return how many tests ended so."""
@@ -266,7 +272,14 @@ def worse_of(base: ListResult, first: ListResult, second: ListResult) -> ListRes
     tests = [_worse(one[name], other[name], expected.get(name)) for name in one]
     cut_off = [test for each in (first, second) for test in each.tests if test.name == RUNNER]
     runner = cut_off[-1:] if len(cut_off) > 1 else [test.as_undecided() for test in cut_off]
-    return first.model_copy(update={"tests": (*tests, *runner), "attempts": 2})
+    return first.model_copy(update={"tests": (*tests, *runner)})
+
+
+def completed_by(second: ListResult, first: ListResult, asked: Iterable[str]) -> ListResult:
+    """Return an attempt at the tests ``asked`` alone, with all others as the first found them."""
+    anew = {*asked, *(test.name for test in second.tests)}
+    others = tuple(test for test in first.tests if test.name not in anew)
+    return second.model_copy(update={"tests": (*second.tests, *others)})
 
 
 def _results(attempt: ListResult, other: ListResult) -> dict[str, TestResult]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from dbhone import process
@@ -28,6 +29,7 @@ from dbhone.verification.outcome import (
     ListResult,
     Status,
     TestResult,
+    completed_by,
     worse_of,
     worse_of_base,
 )
@@ -84,23 +86,38 @@ class RegressionRun:
         log = OutcomeStore(harness.session.home, self.build).log(name)
         raise DriverError(what, log=log, hint="the same command again runs the list once more")
 
-    def base_attempted_twice(self, harness: TestHarness, first: ListResult) -> ListResult:
-        """Run a base's list once more; return, and keep, the results of both attempts."""
-        return self._once_more(harness, lambda second: worse_of_base(first, second))
+    def base_attempted_twice(
+        self, harness: TestHarness, first: ListResult, failed: tuple[str, ...]
+    ) -> ListResult:
+        """Run once more what failed; return, and keep, a base's results of both attempts."""
+        return self._once_more(harness, first, failed, partial(worse_of_base, first))
 
     def attempted_twice(
-        self, harness: TestHarness, base: ListResult, first: ListResult
+        self, harness: TestHarness, base: ListResult, first: ListResult, failed: tuple[str, ...]
     ) -> ListResult:
-        """Run a candidate's list once more; return, and keep, the results of both attempts."""
-        return self._once_more(harness, lambda second: worse_of(base, first, second))
+        """Run once more what failed; return, and keep, a candidate's results of both attempts."""
+        return self._once_more(harness, first, failed, partial(worse_of, base, first))
 
     def _once_more(
-        self, harness: TestHarness, merged_with: Callable[[ListResult], ListResult]
+        self,
+        harness: TestHarness,
+        first: ListResult,
+        failed: tuple[str, ...],
+        worse: Callable[[ListResult], ListResult],
     ) -> ListResult:
+        """Run the failed tests once more: alone where all of them can be, else the whole list."""
         tests = harness.tests_of(self.regression, self.build)
         name, outcomes = self._name(tests), OutcomeStore(harness.session.home, self.build)
-        second, printed = harness.exclusively(lambda: self._run(harness, tests))
-        merged = merged_with(second)
+        alone = tuple(dict.fromkeys(map(self.regression.alone, failed)))
+        names = tuple(test for test in alone if test is not None)
+        if len(names) < len(alone):
+            second, printed = harness.exclusively(lambda: self._run(harness, tests))
+            merged = worse(second).model_copy(update={"attempts": first.attempts + 1})
+        else:
+            some = dataclasses.replace(self, names=names)
+            second, printed = harness.exclusively(lambda: some._run(harness, tests))
+            merged = worse(completed_by(second, first, failed))
+            merged = merged.model_copy(update={"repeated": (*first.repeated, *failed)})
         outcomes.keep(name, merged, outcomes.log(name).read_bytes() + printed)
         return merged
 

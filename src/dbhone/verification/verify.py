@@ -10,6 +10,7 @@ from dbhone.dbms.base import load_dbms
 from dbhone.errors import UsageError
 from dbhone.requirements import SANDBOX, Requirement
 from dbhone.sandbox import is_waived
+from dbhone.units import count_of
 from dbhone.verification.checks.base import (
     Check,
     GeneratedQueries,
@@ -20,7 +21,7 @@ from dbhone.verification.checks.base import (
 )
 from dbhone.verification.differential import QueryRun
 from dbhone.verification.harness import TestHarness
-from dbhone.verification.outcome import Grade, ListComparison, Outcome, compare
+from dbhone.verification.outcome import Grade, ListComparison, ListResult, Outcome, compare
 from dbhone.verification.outcome_store import OutcomeStore
 from dbhone.verification.regression_run import RegressionRun
 
@@ -111,14 +112,23 @@ class Verification:
         # A build is its own base: what it passes, it passes.
         again = self.again and self.candidate.digest != self.base.digest
         found = candidate.result(harness, again=again)
-        if compare(expected, found).failures and expected.attempts == 1:
-            harness.notify(f"{tests.name}: the base once more, because tests failed")
-            expected = base.base_attempted_twice(harness, expected)
-        failures = compare(expected, found).failures
-        if failures and found.attempts == 1:
-            harness.notify(f"{tests.name}: once more, because {len(failures)} tests failed")
-            found = candidate.attempted_twice(harness, expected, found)
+        failed = expected.attempted_once(_failed(expected, found))
+        if failed:
+            harness.notify(f"{tests.name}: the base once more, because {_count(failed)} failed")
+            expected = base.base_attempted_twice(harness, expected, failed)
+        failed = found.attempted_once(_failed(expected, found))
+        if failed:
+            harness.notify(f"{tests.name}: once more, because {_count(failed)} failed")
+            found = candidate.attempted_twice(harness, expected, found, failed)
         return compare(expected, found)
+
+
+def _count(tests: tuple[str, ...]) -> str:
+    return count_of(len(tests), "test")
+
+
+def _failed(expected: ListResult, found: ListResult) -> tuple[str, ...]:
+    return tuple(failure.test for failure in compare(expected, found).failures)
 
 
 def lists_of(dbms: str, grade: Grade) -> tuple[tuple[Check, TestList], ...]:

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from dbhone.requirements import Requirement
 from dbhone.verification.checks.base import Read, RegressionTests, TestCommand, TestJob
-from dbhone.verification.outcome import Evidence, Status, TestResult
+from dbhone.verification.outcome import RUNNER, Evidence, Status, TestResult
 
 _PREFIX = "prefix"
 """A folder that looks like an installation: the build's server, and programs that test it."""
@@ -61,6 +61,10 @@ class MysqlTestRunner(RegressionTests):
     @abstractmethod
     def chosen(self, job: TestJob, tests: Path) -> tuple[str, ...]:
         """Return the arguments that name the tests of a job's list, out of the folder of tests."""
+
+    def alone(self, test: str) -> str | None:
+        """Return a test's name without its combination: the runner cleans up after each test."""
+        return None if test == RUNNER else test.split(" (", maxsplit=1)[0]
 
     def command(self, job: TestJob) -> TestCommand:
         """Return the runner; its tests use what the server was built with, and no more."""

@@ -156,6 +156,14 @@ class RegressionTests(Check):
         del tests, name, tree
         return True
 
+    def alone(self, test: str) -> str | None:
+        """Return the name by which a test is run without the others of its list.
+
+        None if it needs those before it, as most lists' tests do.
+        """
+        del test
+        return None
+
     @abstractmethod
     def command(self, job: TestJob) -> TestCommand:
         """Return how to run a list."""
