@@ -100,6 +100,8 @@ def test_the_version_is_told(home: Path) -> None:
         (("history", "mysql", "--versions", ",,"), "',,' names nothing\n next: write A,B"),
         (("history", "mysql", "--join", "1", "--versions", ",,"), "',,' names nothing"),
         (("history", "mysql", "--join", "1", "--threads", ""), "--threads cannot be chosen"),
+        (("history", "mysql", "--join", "1", "--variant", "lto"), "--variant cannot be chosen"),
+        (("history", "mysql", "--compiler", "clang"), "are ready-made, and no compiler makes"),
         (("history", "mysql", "--sets", ", "), "', ' names nothing"),
         (("history", "mysql", "--threads", ",,"), "',,' is not a list of numbers of clients"),
         (("compare", "apt:sqlite3", "apt:sqlite3#o3", "--sets", ""), "'' names nothing"),

@@ -77,6 +77,24 @@ class TestWhatIsWritten:
             "8.0.36": "rel+lto",
         }
 
+    def test_what_is_built_is_built_by_the_named_compiler(self) -> None:
+        built = dataclasses.replace(
+            REQUEST.versions[1], name="8.0.36", source="git:/m@x", variant=None
+        )
+        request = dataclasses.replace(
+            REQUEST, versions=(REQUEST.versions[0], built), variant="lto", compiler="clang-19"
+        )
+        text = history_text(request)
+        subjects = parse(text, name="x").subjects
+        assert {each.name: each.inputs.compiler for each in subjects}["8.0.36"] == "clang-19"
+        assert text.count("clang-19") == 1, "nothing compiles a ready-made version"
+
+    def test_where_nothing_is_built_it_cannot_be_said_how(self) -> None:
+        with pytest.raises(UsageError, match="are ready-made, and no compiler makes them"):
+            history_text(dataclasses.replace(REQUEST, compiler="clang"))
+        with pytest.raises(UsageError, match="are ready-made, and no variant makes them"):
+            history_text(dataclasses.replace(REQUEST, variant="lto"))
+
     def test_it_needs_no_file_of_versions_to_be_repeated(self) -> None:
         assert "known:" not in TEXT
         assert parse(TEXT, name="x", versions=KnownVersions(())).base.name == "5.6.14"

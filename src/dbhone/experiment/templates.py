@@ -150,8 +150,9 @@ def _inline(values: Mapping[str, Any]) -> InlineTable:
 class HistoryRequest:
     """What a history is to be of, and how. ``versions`` are the oldest first.
 
-    ``variant`` is how versions are built that have none of their own. With ``optional`` a version
-    that cannot be built is left out, unless it is the oldest.
+    ``variant`` is how versions are built that have none of their own, and ``compiler`` by what all
+    that are built. With ``optional`` a version that cannot be built is left out, unless it is the
+    oldest.
     """
 
     dbms: str
@@ -159,6 +160,7 @@ class HistoryRequest:
     workload: WorkloadOptions
     design: DesignOptions
     variant: str | None = None
+    compiler: str | None = None
     optional: bool = False
 
 
@@ -188,33 +190,34 @@ def choose_versions(
 
 
 def history_text(request: HistoryRequest) -> str:
-    """Return the experiment file of a history: the oldest version is the base, and the control."""
+    """Return the experiment file of a history: the oldest version is the base, and the control.
+
+    Raises UsageError if a variant or a compiler is named and nothing is to be compiled.
+    """
     dbms = load_dbms(request.dbms)
-    versions = [
-        dataclasses.replace(version, variant=version.variant or request.variant)
-        for version in request.versions
-    ]
-    names = [version.name for version in versions]
-    first, *others = versions
-    compiled = [
-        version
-        for version in versions
-        if not kind_of(parse_reference(version.source).kind).ready_made
-    ]
+    names = [version.name for version in request.versions]
+    first, *others = request.versions
+    compiled = [version for version in request.versions if not _is_ready_made(version)]
     optional = {"optional": True} if request.optional else {}
+    chosen = {"variant": request.variant, "compiler": request.compiler}
+    given = {key: value for key, value in chosen.items() if value is not None}
+    if given and not compiled:
+        raise UsageError(f"these versions are ready-made, and no {next(iter(given))} makes them")
+
+    def subject(version: KnownVersion) -> dict[str, Any]:
+        table = version_table(version, dbms=dbms.name)
+        return given | table if version in compiled else table
+
     return file_text(
         f"Written by `hone history {request.dbms}`: change it, and give it to `hone run`.",
         {"title": f"{dbms.title} {names[0]} to {names[-1]}", "base": names[0]},
         {
             "history": {"order": names},
-            "sources": {version.name: version.source for version in versions},
+            "sources": {version.name: version.source for version in request.versions},
             "subjects": {
-                first.name: version_table(first, dbms=dbms.name),
+                first.name: subject(first),
                 CONTROL: {"like": first.name},
-                **{
-                    version.name: version_table(version, dbms=dbms.name) | optional
-                    for version in others
-                },
+                **{version.name: subject(version) | optional for version in others},
             },
             "workload": workload_table(request.workload, dbms),
             "design": design_table(
@@ -222,6 +225,11 @@ def history_text(request: HistoryRequest) -> str:
             ),
         },
     )
+
+
+def _is_ready_made(version: KnownVersion) -> bool:
+    kind = kind_of(parse_reference(version.source).kind)
+    return kind.ready_made or version.variant == READY_MADE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ class _Options(GeneratedOptions):
     source: str | None
     every: int
     variant: str | None
+    compiler: str | None
     join: str | None
     anchor: str | None
 
@@ -63,6 +64,7 @@ class _Options(GeneratedOptions):
     metavar="VARIANT",
     help="How versions are compiled, such as rel+lto.  [default: rel]",
 )
+@click.option("--compiler", metavar="NAME", help="By what, such as clang-19.  [default: gcc]")
 @generated_options
 @click.option("--join", metavar="RUN", help="Let the versions join this run's history.")
 @click.option(
@@ -102,6 +104,7 @@ def _new(context: Context, dbms: str, options: _Options) -> Experiment:
         workload=options.workload,
         design=options.design,
         variant=options.variant,
+        compiler=options.compiler,
         optional=options.source is not None,
     )
     return parse(history_text(request), name=f"{dbms}-history", options=OPTIONS)
@@ -130,6 +133,12 @@ def _joining(context: Context, dbms: str, options: _Options) -> Experiment:
             f"--{given_options[0]} cannot be chosen with --join: what joins a run does the same"
             " work"
         )
+    for name in ("variant", "compiler"):
+        if getattr(options, name) is not None:
+            raise UsageError(
+                f"--{name} cannot be chosen with --join: what joins a run is compiled as its"
+                " versions are"
+            )
     named = words(options.versions)
     if options.source is not None:
         versions = tagged_versions(dbms, options.source, named, options.every)
