@@ -32,7 +32,10 @@ train_option = click.option(
 )
 
 _BUDGET = click.option(
-    "--budget", type=DURATION, help="Time for everything.  [default: 15m for each subject]"
+    "--budget",
+    type=DURATION,
+    help="Time for everything.  [default: 15m for each subject;"
+    " for history, plus what builds usually take]",
 )
 _OPTIONS = (
     click.option(

@@ -275,7 +275,8 @@ tolerance_option = click.option(
     "--tolerance",
     type=PERCENT,
     metavar="LOSS",
-    help="No answer (4) where a loss larger than this, such as 5%, could hide.  [default: any may]",
+    help="Exit with 4 (no answer) if a loss larger than this, such as 5%, could be hidden."
+    "  [default: no limit]",
 )
 
 

@@ -31,7 +31,7 @@ _CLUSTER = re.compile(r"(\d+)/([\w.-]+)")
 _RIGHTS = (
     "log in as a superuser, or grant, since version 15: GRANT pg_monitor, pg_read_server_files"
     " TO …; GRANT SET, ALTER SYSTEM ON PARAMETER log_min_duration_statement,"
-    " log_parameter_max_length TO …;"
+    " log_parameter_max_length, log_line_prefix TO …;"
     " GRANT SELECT ON pg_file_settings TO …; GRANT EXECUTE ON FUNCTION pg_show_all_file_settings(),"
     " pg_reload_conf(), pg_stat_file(text), pg_stat_file(text,boolean),"
     " pg_read_binary_file(text,bigint,bigint) TO …"

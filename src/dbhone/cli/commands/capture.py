@@ -97,7 +97,7 @@ def command(context: Context, /, logs: tuple[Path, ...], **options: Any) -> None
     """Make a workload file from what a server logged, the oldest LOG first.
 
     LOG is PostgreSQL's csvlog, jsonlog or log to stderr with all statements in it, or the general
-    log or the slow log of MySQL or MariaDB; gzip may have packed it. The format is recognised.
+    log or the slow log of MySQL or MariaDB; it may be compressed by gzip. Its format is detected.
     With --server a server logs for a while, and no LOG is given; its password comes from
     PGPASSWORD, ~/.pgpass, MYSQL_PWD or ~/.my.cnf, or is asked for. With --made-up its tables are
     written with as many rows, none of which is the server's, where no data may leave its place.

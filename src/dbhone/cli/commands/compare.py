@@ -64,7 +64,7 @@ class _Options(GeneratedOptions):
 @click.option(
     "--layouts",
     type=click.IntRange(LEAST_LAYOUTS, MOST_LAYOUTS),
-    help="Link each build in so many random orders of its functions, and measure all of them.",
+    help="Number of random orders of its functions in which each build is linked and measured.",
 )
 @tolerance_option
 @generated_options

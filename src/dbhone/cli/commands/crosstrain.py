@@ -76,17 +76,16 @@ class _Options(GeneratedOptions):
     type=PERCENT,
     default="2%",
     show_default=True,
-    help="What a training may lose against a workload's own.",
+    help="What a training may lose against a set's own.",
 )
 @generated_options
 @pass_context
 def command(context: Context, /, what: str, **options: Any) -> None:
-    """Train on each of several workloads, test on all, and find the smallest training that
-    suffices.
+    """Train on each of several sets, test on all, and find the smallest training that suffices.
 
-    The workloads are sets of a suite, or the templates of a captured workload. A build is trained
-    on each alone, one on all, and one on each --mix. The table shows each build's speed on each
-    workload, as a ratio to the plain build. For a RUN of this kind the table is shown once more.
+    The sets are a suite's, or those of a captured workload. A build is trained on each alone, one
+    on all, and one on each --mix. The table shows each build's speed on each set, as a ratio to the
+    plain build. For a RUN of this kind the table is shown once more.
     """
     chosen = _Options(**options)
     if RUN.fullmatch(what) is None:
@@ -150,14 +149,14 @@ def _tell(context: Context, run: Run, found: CrossTraining, tolerance: float) ->
     smallest, most = found.smallest(tolerance), f"{tolerance * 100:g}%"
     if smallest is None:
         out.print(
-            f"\nNo training here loses at most {most} on every workload. Try a mix: --mix A,B",
+            f"\nNo training here loses at most {most} on every set. Try a mix: --mix A,B",
             soft_wrap=True,
         )
         return
     tested, worst = found.worst(smallest) or ("", None)
     assert worst is not None
     out.print(
-        f"\nThe smallest training that loses at most {most} on every workload is on"
+        f"\nThe smallest training that loses at most {most} on every set is on"
         f" {listed(sorted(found.trained[smallest]))}: against a training of its own,"
         f" {tested} runs {_ratio(worst)} times as fast.",
         soft_wrap=True,

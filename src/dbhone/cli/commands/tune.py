@@ -91,7 +91,7 @@ class _Options(GeneratedOptions):
     "--budget",
     type=DURATION,
     help="Time for everything.  [default: by how long builds take: SQLite 15m, PostgreSQL 2h,"
-    " MariaDB 3h, MySQL 9h]",
+    " MariaDB and RocksDB 3h, MySQL 9h]",
 )
 @train_option
 @click.option(
@@ -128,7 +128,8 @@ class _Options(GeneratedOptions):
 def command(context: Context, /, source: str, **options: Any) -> int:
     """Build SOURCE in many ways and find the build that is fastest for a workload.
 
-    SOURCE is a source, such as apt:postgresql, the name of an installed package, or a DBMS.
+    SOURCE is a source, such as apt:postgresql, the name of a package, such as postgresql-15, or a
+    DBMS.
     What promises most is built first; candidates that are worse are dropped, and those that are
     close are measured longer. Then the best is measured afresh against the plain build, and
     verified: only that run gives the gain. Exit code 1 means that no build is proved faster.
@@ -301,8 +302,8 @@ def _print_plan(context: Context, request: Request, space: Space, first: Stage) 
         context.out.print(f"Left out: {name}: {reason}.", soft_wrap=True)
     levers = f" With the best build these levers are tried: {', '.join(request.levers)}."
     context.out.print(
-        "Then the better half of them is measured again, in twice as many blocks, at most two"
-        f" times, while there is time for choosing.{levers if request.levers else ''} Last the best"
+        "Then the better half is measured again in twice as many blocks, and once more at most,"
+        f" while there is time for choosing.{levers if request.levers else ''} Finally the best"
         f" is verified at the grade {request.grade.value} and measured afresh against the base, for"
         f" which {duration(request.reserve)} of the budget of {duration(request.budget)} are kept.",
     )

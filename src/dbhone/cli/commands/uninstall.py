@@ -23,7 +23,7 @@ from dbhone.package.installing import installed_servers, uninstall
 def command(context: Context, server: str | None, yes: bool) -> None:
     """Restore the distribution's packages of SERVER, which `hone install` has kept.
 
-    hone itself is removed as it was installed: docs/install.md says how.
+    To remove hone itself, see docs/install.md.
     """
     with context.traceless_session() as session:
         known = installed_servers(session)
