@@ -21,6 +21,7 @@ from pathlib import Path
 
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
+from dbhone.report.page import with_published
 from dbhone.tuner.ended_runs import runs_up_to
 from dbhone.tuner.results import page_of
 
@@ -31,6 +32,8 @@ _SUFFIX = ".db.xz"
 _HOME = "~/.local/share/dbhone"
 _CLONE = "~/dbhone"
 _FOLDER = "~"
+_BESIDE = {"mysql-hiroi10": ("hiroi10-pgo",)}
+"""Published results that stand beside a kept run's own."""
 
 
 def main() -> None:
@@ -63,7 +66,8 @@ def report_of(name: str) -> bytes:
     """Return the report of a kept run, as this version of hone makes it."""
     with _unpacked(RUNS / f"{name}{_SUFFIX}") as file, Store.open(file) as store:
         last = max(run.id for run in store.runs())
-        return render(page_of(store.run(last), store), "text")
+        page = with_published(page_of(store.run(last), store), _BESIDE.get(name, ()))
+        return render(page, "text")
 
 
 def keep(home: Path, number: int, name: str, also_hidden: Mapping[str, str]) -> None:

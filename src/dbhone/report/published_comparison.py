@@ -242,7 +242,7 @@ def published_table(comparison: PublishedComparison, run: Run) -> Table:
         caption=" ".join(_caption(comparison, run)),
         columns=(
             *columns("Step", ("Threads", published, f"here: {mine} ÷ {comparison.base}")),
-            Column(title="published vs. interval", numeric=False),
+            Column(title="published is", numeric=False),
         ),
         rows=tuple(_rows(comparison, run)),
     )
@@ -265,6 +265,8 @@ def _caption(comparison: PublishedComparison, run: Run) -> Iterator[str]:
         f" {count_of(comparison.alone, 'step')} of this run."
     )
     yield "The last column says whether the published ratio is within the interval found here."
+    if any(row.metric != THROUGHPUT.name for row in comparison.rows):
+        yield "Of everything but throughput less is better."
 
 
 def _differences(comparison: PublishedComparison, run: Run) -> Iterator[str]:
@@ -303,9 +305,7 @@ def _rows(comparison: PublishedComparison, run: Run) -> Iterator[Row]:
 
 def _title(metric: str) -> str:
     known = BY_NAME.get(metric)
-    if known is None:
-        return metric
-    return known.title if known is THROUGHPUT else f"{known.title} (less is better)"
+    return metric if known is None else known.title
 
 
 def _row(row: PublishedRow) -> Row:
