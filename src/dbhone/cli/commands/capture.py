@@ -94,13 +94,14 @@ _SOURCES = {
 @force_option
 @pass_context
 def command(context: Context, /, logs: tuple[Path, ...], **options: Any) -> None:
-    """Make a workload file from what a server logged, the oldest LOG first.
+    """Make a workload file from the statements that a server logged.
 
-    LOG is PostgreSQL's csvlog, jsonlog or log to stderr with all statements in it, or the general
-    log or the slow log of MySQL or MariaDB; it may be compressed by gzip. Its format is detected.
-    With --server a server logs for a while, and no LOG is given; its password comes from
-    PGPASSWORD, ~/.pgpass, MYSQL_PWD or ~/.my.cnf, or is asked for. With --made-up its tables are
-    written with as many rows, none of which is the server's, where no data may leave its place.
+    Each LOG, the oldest first, is PostgreSQL's csvlog, jsonlog or log to stderr with all statements
+    in it, or the general log or the slow log of MySQL or MariaDB. It may be compressed by gzip; its
+    format is detected. With --server a server logs for a while, and no LOG is given; its password
+    comes from PGPASSWORD, ~/.pgpass, MYSQL_PWD or ~/.my.cnf, or is asked for. With --made-up its
+    tables are written with as many rows, none of which is the server's, where no data may leave its
+    place.
 
     The workload file is a suite: `suite = "./NAME.workload"` in an experiment's [workload] replays
     it.
