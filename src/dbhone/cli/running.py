@@ -20,10 +20,12 @@ from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.goals import check_folders, missing_for
 from dbhone.experiment.load import SOURCE_SYNTAX, parse, recorded
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.planning import Shortage, make_plan, shortage
+from dbhone.experiment.plan import PlanProgress
+from dbhone.experiment.planning import make_plan
 from dbhone.experiment.room import check_room
 from dbhone.experiment.run_lifecycle import begin
 from dbhone.experiment.schema import SEEDS
+from dbhone.experiment.shortage import Shortage, shortage
 from dbhone.files import write_whole
 from dbhone.home import Home, Session
 from dbhone.measurement.record import Design, Run
@@ -133,23 +135,17 @@ def execute_new(context: Context, experiment: Experiment, *, refresh: bool, forc
     Raises UsageError for a budget that is unlikely to give a verdict, unless ``force``.
     """
     with context.session() as session, open_store(context) as store:
-        short = check(context, experiment, session, force=force)
+        check(context, experiment, session, force=force)
         experiment = recorded(experiment, session.home, known_versions(session.home))
         run = begin(experiment, session, store)
         context.err.print(headed(f"run {run.id}", experiment.title), soft_wrap=True)
-        if short is not None:
-            text = f"{short.reason}: {short.remedy}"
-            context.err.print(labelled("note", text, "bold yellow"), soft_wrap=True)
         return execute(context, experiment, run, session=session, store=store, refresh=refresh)
 
 
-def check(
-    context: Context, experiment: Experiment, session: Session, *, force: bool
-) -> Shortage | None:
+def check(context: Context, experiment: Experiment, session: Session, *, force: bool) -> None:
     """Check before anything begins that the machine and the budget are enough.
 
-    Raises UsageError for a budget that is unlikely to give a verdict, unless ``force``;
-    then the shortage is returned.
+    Raises UsageError for a budget that is unlikely to give a verdict, unless ``force``.
     """
     estimator = BuildEstimator(session.home)
     check_folders(experiment)
@@ -157,10 +153,36 @@ def check(
     ensure_installed(context, lacking, "this experiment", session.home)
     plan = make_plan(experiment, estimator)
     check_room(experiment, plan, session.home)
-    short = shortage(plan, experiment)
-    if short is not None and not force:
-        raise UsageError(short.reason, hint=f"{short.remedy}; --force begins anyway")
-    return short
+    _tell_shortage(context, shortage(plan, experiment), "begins", force=force)
+
+
+def check_rest(
+    context: Context,
+    experiment: Experiment,
+    progress: PlanProgress,
+    session: Session,
+    *,
+    force: bool,
+) -> None:
+    """Check that the budget is enough for the rest of a run, which has come so far.
+
+    Raises UsageError for one that is unlikely to give more than there is, unless ``force``.
+    """
+    plan = make_plan(experiment, BuildEstimator(session.home), progress)
+    _tell_shortage(context, shortage(plan, experiment, progress), "continues", force=force)
+
+
+def _tell_shortage(context: Context, short: Shortage | None, anyway: str, *, force: bool) -> None:
+    """Say that a budget is too small. Raises UsageError for it, unless ``force``.
+
+    ``anyway`` is what the command does with such a budget, in a verb.
+    """
+    if short is None:
+        return
+    if not force:
+        raise UsageError(short.reason, hint=f"{short.remedy}; --force {anyway} anyway")
+    text = f"{short.reason}: {short.remedy}"
+    context.err.print(labelled("note", text, "bold yellow"), soft_wrap=True)
 
 
 def execute(

@@ -191,8 +191,15 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanProgress:
-    """How far a run is that is planned again: the subjects measured, and those left out so far."""
+    """How far a run is that is planned again: the subjects measured, and those left out so far.
 
+    ``seconds`` of its budget are used. It has so many whole ``blocks``, each of which took about
+    ``block_seconds``, None if that is not known.
+    """
+
+    seconds: float = 0.0
+    blocks: int = 0
+    block_seconds: float | None = None
     measured: frozenset[str] = frozenset()
     left_out: Mapping[str, str] = field(default_factory=dict)
     broken: Mapping[str, str] = field(default_factory=dict)

@@ -16,7 +16,8 @@ from dbhone.experiment.goals import check_folders, missing_for
 from dbhone.experiment.load import load_named
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import Plan
-from dbhone.experiment.planning import make_plan, shortage
+from dbhone.experiment.planning import make_plan
+from dbhone.experiment.shortage import shortage
 from dbhone.requirements import Missing
 from dbhone.source.known_versions import known_versions
 
