@@ -12,7 +12,7 @@ from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.load import load_shipped, shipped_names
 from dbhone.experiment.plan import PlanProgress
 from dbhone.experiment.planning import make_plan
-from dbhone.experiment.shortage import shortage
+from dbhone.experiment.shortage import Shortage, shortage
 from dbhone.home import Home
 from tests.experiment.test_planning import Known
 
@@ -84,3 +84,29 @@ def test_a_run_that_has_its_verdict_needs_time_for_another_block() -> None:
     assert told is not None
     assert "leaves no time for another block, which takes about 5 m 00 s: '--budget 23m'" in told
     assert short_of_rest(1350.0, blocks=8) is None
+
+
+def short_of_unknown(measuring: float) -> Shortage | None:
+    """Return the shortage of a budget that leaves so many seconds for blocks of unknown length."""
+    shipped = load_shipped("try")
+    kept = {subject.inputs.variant.name: 9 for subject in shipped.subjects}
+    preparing = make_plan(shipped, Known(kept=kept)).preparing
+    budget = replace(shipped.design, budget_seconds=preparing + measuring)
+    experiment = replace(shipped, design=budget)
+    return shortage(make_plan(experiment, Known(kept=kept)), experiment)
+
+
+def test_a_budget_is_refused_whose_blocks_take_longer_than_there_is_time_at_any_speed() -> None:
+    short = short_of_unknown(2.0)
+    assert short is not None
+    assert short.certain
+    assert "leaves 2.0 s for measuring, and the 6 blocks that are needed take" in short.reason
+
+
+def test_a_short_time_for_blocks_of_unknown_length_is_told_as_a_doubt() -> None:
+    short = short_of_unknown(30.0)
+    assert short is not None
+    assert not short.certain
+    assert "which may be too little, since only calibration tells how long" in short.reason
+    assert short.remedy.endswith("would probably do")
+    assert short_of_unknown(300.0) is None

@@ -96,7 +96,7 @@ def _warn(context: Context, subject: SubjectDeclaration, error: HoneError) -> No
 def _blocks(plan: Plan) -> str:
     block = plan.measure.block_seconds
     if block is None:
-        return ""
+        return "; how long a block takes, only calibration tells"
     return f", {duration(block)} a block: {count_of(plan.blocks or 0, 'block')}"
 
 

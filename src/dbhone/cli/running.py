@@ -173,13 +173,13 @@ def check_rest(
 
 
 def _tell_shortage(context: Context, short: Shortage | None, anyway: str, *, force: bool) -> None:
-    """Say that a budget is too small. Raises UsageError for it, unless ``force``.
+    """Say that a budget is or may be too small. Raises UsageError if it is, unless ``force``.
 
     ``anyway`` is what the command does with such a budget, in a verb.
     """
     if short is None:
         return
-    if not force:
+    if short.certain and not force:
         raise UsageError(short.reason, hint=f"{short.remedy}; --force {anyway} anyway")
     text = f"{short.reason}: {short.remedy}"
     context.err.print(labelled("note", text, "bold yellow"), soft_wrap=True)

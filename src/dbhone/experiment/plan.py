@@ -145,11 +145,13 @@ class Calibrate(PlanStep):
 class Measure(PlanStep):
     """Measure blocks until the design's target is reached or its budget is spent.
 
-    ``block_seconds`` is about how long a block takes, None where only calibration tells.
+    ``block_seconds`` is about how long a block takes, None where only calibration tells. It takes
+    ``least_block_seconds`` in any case.
     """
 
     stage = Stage.MEASURE
     block_seconds: float | None
+    least_block_seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

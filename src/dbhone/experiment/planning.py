@@ -343,7 +343,8 @@ def _measurement(
 ) -> Measure:
     design = experiment.design
     left = max(0.0, design.budget_seconds - progress.seconds - spent)
-    expected = target_class(experiment.suite).block_seconds(experiment, certain)
+    target = target_class(experiment.suite)
+    expected = target.block_seconds(experiment, certain)
     block = max(filter(None, (expected, progress.block_seconds)), default=None)
     most = max(0, design.max_blocks - progress.blocks)
     seconds = left if block is None else min(left, most * block)
@@ -354,6 +355,7 @@ def _measurement(
         makes="measurements",
         cost=Cost(seconds=seconds),
         block_seconds=block,
+        least_block_seconds=target.least_block_seconds(experiment, certain),
     )
 
 
