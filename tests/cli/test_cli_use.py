@@ -217,6 +217,14 @@ def test_what_only_reads_makes_no_home(tmp_path: Path, words: tuple[str, ...]) -
     assert not (tmp_path / "home").exists()
 
 
+def test_a_run_that_is_refused_makes_no_home(home: Path) -> None:
+    (home.parent / "wrong.toml").write_text('title = "x"\nbase = "nope"\n')
+    refused = (("run", "wrong.toml"), ("run", "try", "--budget", "1s"), ("try", "--budget", "1s"))
+    for words in refused:
+        assert hone(home, *words).returncode != 0
+        assert not home.exists()
+
+
 def test_a_look_at_the_machine_names_the_home_and_makes_none(home: Path) -> None:
     told = json.loads(hone(home, "doctor", "--json").stdout)
     (kept,) = (found for found in told["machine"] if found["name"] == "home")

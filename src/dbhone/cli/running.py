@@ -132,27 +132,28 @@ def with_design(
 def execute_new(context: Context, experiment: Experiment, *, refresh: bool, force: bool) -> Page:
     """Begin a run of the experiment, execute it and print what it found.
 
-    Raises UsageError for a budget that is unlikely to give a verdict, unless ``force``.
+    Nothing is made, not even the home folder, before the experiment is accepted. Raises UsageError
+    for a budget that is unlikely to give a verdict, unless ``force``.
     """
+    check(context, experiment, force=force)
     with context.session() as session, open_store(context) as store:
-        check(context, experiment, session, force=force)
         experiment = recorded(experiment, session.home, known_versions(session.home))
         run = begin(experiment, session, store)
         context.err.print(headed(f"run {run.id}", experiment.title), soft_wrap=True)
         return execute(context, experiment, run, session=session, store=store, refresh=refresh)
 
 
-def check(context: Context, experiment: Experiment, session: Session, *, force: bool) -> None:
+def check(context: Context, experiment: Experiment, *, force: bool) -> None:
     """Check before anything begins that the machine and the budget are enough.
 
     Raises UsageError for a budget that is unlikely to give a verdict, unless ``force``.
     """
-    estimator = BuildEstimator(session.home)
+    estimator = BuildEstimator(context.home)
     check_folders(experiment)
     lacking = missing_for(experiment, estimator)
-    ensure_installed(context, lacking, "this experiment", session.home)
+    ensure_installed(context, lacking, "this experiment", context.home)
     plan = make_plan(experiment, estimator)
-    check_room(experiment, plan, session.home)
+    check_room(experiment, plan, context.home)
     _tell_shortage(context, shortage(plan, experiment), "begins", force=force)
 
 
