@@ -238,6 +238,20 @@ def test_the_dbms_of_a_side_that_names_one_is_known_without_its_source(home: Pat
     assert not home.exists()
 
 
+def test_the_plan_of_a_comparison_fetches_nothing_whose_name_tells_the_dbms(home: Path) -> None:
+    planned = hone(home, "compare", "apt:sqlite3", "apt:sqlite3#o3", "--plan")
+    assert planned.returncode == 0
+    assert "apt:sqlite3" in planned.stdout
+    assert "fetched" not in planned.stderr
+    assert not home.exists()
+
+
+def test_what_is_fetched_for_a_plan_is_told_before(home: Path) -> None:
+    words = ("compare", "git:none@v1", "git:none@v2", "--plan")
+    told = hone(home, *words).stderr
+    assert "git:none@v1 is fetched to see which DBMS it is; --dbms names it instead" in told
+
+
 def test_a_file_is_overwritten_only_by_force(tmp_path: Path) -> None:
     words = ("compare", "known:mysql@5.7", "known:mysql@8.0", "--output", str(tmp_path / "x.toml"))
     assert hone(tmp_path / "home", *words).returncode == 0

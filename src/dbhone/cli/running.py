@@ -69,7 +69,13 @@ SEED = click.IntRange(0, SEEDS, max_open=True)
 
 
 def dbms_of_tree(context: Context, reference: str, *, refresh: bool = False) -> str:
-    """Fetch a source; return the name of its DBMS. Raises SourceError if hone knows none."""
+    """Fetch a source; return the name of its DBMS. Raises SourceError if hone knows none.
+
+    The user is told before, also where only a plan is wanted: it cannot be made without.
+    """
+    if refresh or not BuildEstimator(context.home).is_kept(reference):
+        text = f"{reference} is fetched to see which DBMS it is; --dbms names it instead"
+        context.err.print(labelled("note", text), soft_wrap=True)
     with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
         tree = BuildService(session, listen, refresh=refresh).tree(reference)
         return recognise(tree.path, reference)
