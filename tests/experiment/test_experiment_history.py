@@ -120,7 +120,7 @@ class TestOrder:
             ('["5.6.14", "5.7.22"]', "8.0.12 is missing"),
             ('["5.6.14", "5.7.22", "8.0.12", "5.7.22"]', "a version is named twice"),
             ('["5.7.22", "5.6.14", "8.0.12"]', "the oldest version, 5.7.22, has to be the base"),
-            ('["5.6.14"]', "should have at least 2 items"),
+            ('["5.6.14"]', "history.order: give 2 or more, not 1"),
         ],
     )
     def test_that_cannot_be_meant_is_refused_with_its_place(self, order: str, said: str) -> None:
