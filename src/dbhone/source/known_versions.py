@@ -17,10 +17,10 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from dbhone import registry
-from dbhone.refusals import in_words
 from dbhone.dbms.base import DRAWER
 from dbhone.errors import SourceError, UnknownName, UsageError
 from dbhone.home import Home
+from dbhone.refusals import in_words
 from dbhone.source.kinds.base import parse_reference
 from dbhone.versions import age
 

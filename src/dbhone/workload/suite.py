@@ -26,9 +26,9 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from dbhone import registry
-from dbhone.refusals import in_words
 from dbhone.errors import HoneError, UnknownName, UsageError, nearest
 from dbhone.measurement.record import Group
+from dbhone.refusals import in_words
 from dbhone.units import parse_size
 from dbhone.workload import captured_suite, own_suite
 

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dbhone import registry
-from dbhone.refusals import in_words
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
+from dbhone.refusals import in_words
 from dbhone.workload.drivers._answers import digest_of_answers
 from dbhone.workload.task import ClientRun, DataSet, Task
 
