@@ -107,7 +107,9 @@ class TestVersions:
         with pytest.raises(UsageError) as error:
             choose_versions(KNOWN, "sqlite", ())
         assert error.value.hint == (
-            "known of sqlite: none; more can be put into versions.toml in hone's home"
+            "known of sqlite: none; more can be put into versions.toml in hone's home;"
+            " 'hone history sqlite --source git:URL --versions A..B --output FILE' writes a file"
+            " of a repository's releases"
         )
 
 
