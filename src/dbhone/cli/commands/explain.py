@@ -152,8 +152,8 @@ def _written(
 ) -> str | bytes:
     """Return what is written to a file of this name."""
     rounds = (found.base, found.subject)
-    match output.suffix:
-        case ".html":
+    match output.suffix.lower():
+        case ".html" | ".htm":
             return explanation_page(title, names, said, rounds)
         case ".folded":
             return difference_folded(rounds)
