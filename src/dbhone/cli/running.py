@@ -81,9 +81,8 @@ def dbms_of_tree(context: Context, reference: str, *, refresh: bool = False) -> 
         return recognise(tree.path, reference)
 
 
-budget_option = click.option("--budget", type=DURATION, help="Time for everything, such as 8m.")
 _DESIGN = (
-    budget_option,
+    click.option("--budget", type=DURATION, help="Time for everything, such as 8m."),
     click.option(
         "--target", type=PERCENT, help="Stop when every effect is known this precisely: 1%."
     ),
