@@ -1,8 +1,9 @@
-"""`hone start` and `hone explain` ask for the tools of the subjects that they run, not of all."""
+"""`hone start` and `hone explain` ask for what the subjects need that they run, not for all."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,12 @@ from dbhone import requirements
 from dbhone.cli.commands import explain, start
 from dbhone.cli.main import hone
 from dbhone.errors import ToolError, UnknownName, UsageError
+from dbhone.experiment.explaining import Explained
 from dbhone.home import Home
 from dbhone.instance.server import Server
+from dbhone.measurement.record import Role
 from tests.cli.finished_run import keep_finished
-from tests.report.sample_run import a_run
+from tests.report.sample_run import a_run, subject
 
 EXPERIMENT = """\
 title = "two compilers"
@@ -71,3 +74,21 @@ def test_what_explains_an_optional_subject_needs_its_tools(
     lacking = invoke(home, "explain", "last", "optional", "point-query")
     assert isinstance(lacking, ToolError)
     assert "clang" in lacking.message
+
+
+def test_what_explains_asks_before_it_builds_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> Explained:
+        raise UsageError("it would be built")
+
+    monkeypatch.setattr(explain, "check_sampling", lambda: None)
+    monkeypatch.setattr(explain, "explain", refuse)
+    monkeypatch.setattr(requirements.Requirement, "is_met", lambda need: True)
+    home, run = Home(tmp_path / "home"), a_run()
+    slow = (replace(subject("gcc", role=Role.BASE), build_seconds=7200.0), subject("optional"))
+    keep_finished(home, replace(run, experiment=EXPERIMENT, subjects=slow))
+    words = ("explain", "last", "optional", "point-query")
+    told = str(invoke(home, *words))
+    assert "cannot ask whether to build gcc and optional again, which takes about 2 h" in told
+    assert "it would be built" in str(invoke(home, *words, "--yes"))

@@ -219,6 +219,14 @@ def test_what_only_reads_makes_no_home(tmp_path: Path, words: tuple[str, ...]) -
     assert not (tmp_path / "home").exists()
 
 
+def test_a_run_that_is_refused_makes_no_home(home: Path) -> None:
+    (home.parent / "wrong.toml").write_text('title = "x"\nbase = "nope"\n')
+    refused = (("run", "wrong.toml"), ("run", "try", "--budget", "1s"), ("try", "--budget", "1s"))
+    for words in refused:
+        assert hone(home, *words).returncode != 0
+        assert not home.exists()
+
+
 def test_a_look_at_the_machine_names_the_home_and_makes_none(home: Path) -> None:
     told = json.loads(hone(home, "doctor", "--json").stdout)
     (kept,) = (found for found in told["machine"] if found["name"] == "home")
@@ -230,6 +238,20 @@ def test_the_dbms_of_a_side_that_names_one_is_known_without_its_source(home: Pat
     words = ("compare", "postgresql", "postgresql#o3", "--output", "x.toml")
     assert hone(home, *words).returncode == 0
     assert not home.exists()
+
+
+def test_the_plan_of_a_comparison_fetches_nothing_whose_name_tells_the_dbms(home: Path) -> None:
+    planned = hone(home, "compare", "apt:sqlite3", "apt:sqlite3#o3", "--plan")
+    assert planned.returncode == 0
+    assert "apt:sqlite3" in planned.stdout
+    assert "fetched" not in planned.stderr
+    assert not home.exists()
+
+
+def test_what_is_fetched_for_a_plan_is_told_before(home: Path) -> None:
+    words = ("compare", "git:none@v1", "git:none@v2", "--plan")
+    told = hone(home, *words).stderr
+    assert "git:none@v1 is fetched to see which DBMS it is; --dbms names it instead" in told
 
 
 def test_a_file_is_overwritten_only_by_force(tmp_path: Path) -> None:

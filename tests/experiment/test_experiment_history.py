@@ -125,7 +125,9 @@ class TestVersions:
         with pytest.raises(UsageError) as error:
             choose_versions(KNOWN, "sqlite", ())
         assert error.value.hint == (
-            "known of sqlite: none; more can be put into versions.toml in hone's home"
+            "known of sqlite: none; more can be put into versions.toml in hone's home;"
+            " 'hone history sqlite --source git:URL --versions A..B --output FILE' writes a file"
+            " of a repository's releases"
         )
 
 
@@ -138,7 +140,7 @@ class TestOrder:
             ('["5.6.14", "5.7.22"]', "8.0.12 is missing"),
             ('["5.6.14", "5.7.22", "8.0.12", "5.7.22"]', "a version is named twice"),
             ('["5.7.22", "5.6.14", "8.0.12"]', "the oldest version, 5.7.22, has to be the base"),
-            ('["5.6.14"]', "should have at least 2 items"),
+            ('["5.6.14"]', "history.order: give 2 or more, not 1"),
         ],
     )
     def test_that_cannot_be_meant_is_refused_with_its_place(self, order: str, said: str) -> None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from dbhone.compilation import builder
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.transforms.base import Pass
 from dbhone.errors import HoneError, ToolError
-from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Stage
 from dbhone.experiment.load import load_shipped, parse, shipped_names
 from dbhone.experiment.model import Experiment, SubjectDeclaration
@@ -27,8 +24,7 @@ from dbhone.experiment.plan import (
     Train,
     Verify,
 )
-from dbhone.experiment.planning import make_plan, shortage
-from dbhone.home import Home
+from dbhone.experiment.planning import make_plan
 from tests.experiment.test_load import GOOD
 
 
@@ -100,16 +96,6 @@ def test_a_step_needs_only_what_steps_before_it_make() -> None:
             assert set(step.needs) <= made, (name, step)
             assert step.makes not in made, (name, step)
             made.add(step.makes)
-
-
-@pytest.mark.parametrize("name", shipped_names())
-def test_what_ships_has_time_for_a_verdict_on_two_cores(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(builder, "available_cores", lambda: 2)
-    experiment = load_shipped(name)
-    plan = make_plan(experiment, BuildEstimator(Home(tmp_path)))
-    assert shortage(plan, experiment) is None
 
 
 def test_an_instrumented_build_that_two_subjects_share_is_planned_once() -> None:
@@ -271,28 +257,3 @@ def test_no_more_is_measured_than_the_most_blocks_take() -> None:
     assert block is not None
     assert plan.blocks == 9
     assert plan.measure.cost.seconds == pytest.approx(9 * block)
-
-
-def short_of(budget: float, **design: int) -> str | None:
-    shipped = load_shipped("postgresql-builds")
-    plan = make_plan(shipped, Known())
-    assert plan.measure.block_seconds is not None
-    limited = replace(shipped.design, budget_seconds=budget * plan.measure.block_seconds, **design)
-    experiment = replace(shipped, design=limited)
-    short = shortage(make_plan(experiment, Known(kept={"rel": 1})), experiment)
-    return None if short is None else f"{short.reason}: {short.remedy}"
-
-
-def test_a_budget_for_few_blocks_is_told_with_one_that_would_do() -> None:
-    told = short_of(5.0)
-    assert told is not None
-    assert "has time for about" in told
-    assert "a verdict needs 6: '--budget " in told
-
-
-def test_enough_time_needs_no_word() -> None:
-    assert short_of(50.0) is None
-
-
-def test_who_wants_fewer_blocks_wants_no_verdict() -> None:
-    assert short_of(5.0, min_blocks=2, max_blocks=3) is None

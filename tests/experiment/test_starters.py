@@ -13,7 +13,8 @@ from dbhone.dbms.base_server import ServerDbms, SizingHints
 from dbhone.errors import ExperimentError, UnknownName, UsageError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.load import parse
-from dbhone.experiment.planning import make_plan, shortage
+from dbhone.experiment.planning import make_plan
+from dbhone.experiment.shortage import shortage
 from dbhone.experiment.starters import questions, starter_text
 from dbhone.home import Home
 from dbhone.source.known_versions import known_versions

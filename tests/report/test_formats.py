@@ -172,6 +172,8 @@ def test_a_file_s_name_tells_the_format() -> None:
     for name in ("html", "json", "csv", "tsv", "markdown", "hyperfine", "text"):
         assert format_of_file(f"mine{find_format(name).suffix}") == name
     assert format_of_file("MINE.HTML") == "html"
+    assert format_of_file("mine.htm") == "html"
+    assert format_of_file("mine.markdown") == "markdown"
     assert format_of_file("mine.xyz") is None
 
 

@@ -60,9 +60,10 @@ def content(tree: SourceTree) -> str:
 
 
 def refused(session: Session, repository: Repository, revision: str) -> HoneError:
+    before = list(session.home.sources.iterdir())
     with pytest.raises(HoneError) as caught:
         get(session, repository, revision)
-    assert not list(session.home.sources.iterdir())
+    assert list(session.home.sources.iterdir()) == before
     return caught.value
 
 
@@ -86,6 +87,28 @@ def test_tags_branches_and_commits_are_found(session: Session, repository: Repos
         tree = get(session, repository, revision)
         assert content(tree) == expected
         assert tree.resolved == f"git:{repository.root}@{commits[expected]}"
+
+
+def test_a_commit_is_found_by_the_way_to_it(session: Session, repository: Repository) -> None:
+    commits = {name: repository.commit(name) for name in ("one", "two", "three")}
+    repository.git("tag", "--annotate", "--message", "signed off", "noted", commits["two"])
+    repository.git("branch", "topic/x", commits["two"])
+    revisions = {
+        "HEAD~1": "two",
+        "HEAD^^": "one",
+        "main~2": "one",
+        "topic/x~": "one",
+        "noted^{}": "two",
+        "noted^{commit}^1": "one",
+        f"{commits['three'][:8]}~2": "one",
+        f"{commits['three']}^": "two",
+    }
+    for revision, expected in revisions.items():
+        tree = get(session, repository, revision)
+        assert content(tree) == expected
+        assert tree.resolved == f"git:{repository.root}@{commits[expected]}"
+    error = refused(session, repository, "HEAD~3")
+    assert "has no commit 'HEAD~3'" in error.message
 
 
 def test_a_commit_that_no_branch_holds_any_more_is_found(

@@ -118,7 +118,7 @@ def test_a_users_file_adds_versions_and_goes_before_what_ships(
         ('[oracle."1"]\nsource = "dir:/x"', "there is no DBMS 'oracle'"),
         ('[mysql."a b"]\nsource = "dir:/x"', "'a b' cannot be the name of a version"),
         ('[mysql."control"]\nsource = "dir:/x"', "'control' cannot be the name of a version"),
-        ("mysql = 3", "mysql: input should be a valid dictionary"),
+        ("mysql = 3", "mysql: write a table, such as {"),
     ],
 )
 def test_a_users_file_that_is_malformed_is_reported_with_its_place(

@@ -116,7 +116,7 @@ def test_a_users_suite_is_read_as_those_that_ship_are(file: Path) -> None:
     ("old", "new", "told", "hint"),
     [
         ('group = "aggregate"', 'gruop = "aggregate"', "sets.revenue.group is missing", None),
-        ('"aggregate"', '"agregate"', "sets.revenue.group: Input should be", None),
+        ('"aggregate"', '"agregate"', "sets.revenue.group: write one of", None),
         ("rows = 2_000", "rows = 2", "at size quick: sysbench: 'rows' is invalid", None),
         ("rows = 2_000", "rwos = 2_000", "sysbench: 'rows' is invalid", None),
         ("revenue.sql", "revenues.sql", "no script 'revenues.sql'", "did you mean 'revenue.sql'"),

@@ -14,8 +14,9 @@ from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import check_folders, missing_for
 from dbhone.experiment.model import Experiment, Servers, SubjectDeclaration
 from dbhone.experiment.plan import Plan, PlanStep, Verify, checks_of
-from dbhone.experiment.planning import make_plan, shortage
+from dbhone.experiment.planning import make_plan
 from dbhone.experiment.room import check_room
+from dbhone.experiment.shortage import shortage
 from dbhone.home import Home
 from dbhone.units import count_of, duration
 
@@ -95,7 +96,7 @@ def _warn(context: Context, subject: SubjectDeclaration, error: HoneError) -> No
 def _blocks(plan: Plan) -> str:
     block = plan.measure.block_seconds
     if block is None:
-        return ""
+        return "; how long a block takes, only calibration tells"
     return f", {duration(block)} a block: {count_of(plan.blocks or 0, 'block')}"
 
 

@@ -20,10 +20,12 @@ from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.goals import check_folders, missing_for
 from dbhone.experiment.load import SOURCE_SYNTAX, parse, recorded
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.planning import Shortage, make_plan, shortage
+from dbhone.experiment.plan import PlanProgress
+from dbhone.experiment.planning import make_plan
 from dbhone.experiment.room import check_room
 from dbhone.experiment.run_lifecycle import begin
 from dbhone.experiment.schema import SEEDS
+from dbhone.experiment.shortage import Shortage, shortage
 from dbhone.files import write_whole
 from dbhone.home import Home, Session
 from dbhone.measurement.record import Design, Run
@@ -67,15 +69,20 @@ SEED = click.IntRange(0, SEEDS, max_open=True)
 
 
 def dbms_of_tree(context: Context, reference: str, *, refresh: bool = False) -> str:
-    """Fetch a source; return the name of its DBMS. Raises SourceError if hone knows none."""
+    """Fetch a source; return the name of its DBMS. Raises SourceError if hone knows none.
+
+    The user is told before, also where only a plan is wanted: it cannot be made without.
+    """
+    if refresh or not BuildEstimator(context.home).is_kept(reference):
+        text = f"{reference} is fetched to see which DBMS it is; --dbms names it instead"
+        context.err.print(labelled("note", text), soft_wrap=True)
     with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
         tree = BuildService(session, listen, refresh=refresh).tree(reference)
         return recognise(tree.path, reference)
 
 
-budget_option = click.option("--budget", type=DURATION, help="Time for everything, such as 8m.")
 _DESIGN = (
-    budget_option,
+    click.option("--budget", type=DURATION, help="Time for everything, such as 8m."),
     click.option(
         "--target", type=PERCENT, help="Stop when every effect is known this precisely: 1%."
     ),
@@ -130,37 +137,58 @@ def with_design(
 def execute_new(context: Context, experiment: Experiment, *, refresh: bool, force: bool) -> Page:
     """Begin a run of the experiment, execute it and print what it found.
 
-    Raises UsageError for a budget that is unlikely to give a verdict, unless ``force``.
+    Nothing is made, not even the home folder, before the experiment is accepted. Raises UsageError
+    for a budget that is unlikely to give a verdict, unless ``force``.
     """
+    check(context, experiment, force=force)
     with context.session() as session, open_store(context) as store:
-        short = check(context, experiment, session, force=force)
         experiment = recorded(experiment, session.home, known_versions(session.home))
         run = begin(experiment, session, store)
         context.err.print(headed(f"run {run.id}", experiment.title), soft_wrap=True)
-        if short is not None:
-            text = f"{short.reason}: {short.remedy}"
-            context.err.print(labelled("note", text, "bold yellow"), soft_wrap=True)
         return execute(context, experiment, run, session=session, store=store, refresh=refresh)
 
 
-def check(
-    context: Context, experiment: Experiment, session: Session, *, force: bool
-) -> Shortage | None:
+def check(context: Context, experiment: Experiment, *, force: bool) -> None:
     """Check before anything begins that the machine and the budget are enough.
 
-    Raises UsageError for a budget that is unlikely to give a verdict, unless ``force``;
-    then the shortage is returned.
+    Raises UsageError for a budget that is unlikely to give a verdict, unless ``force``.
     """
-    estimator = BuildEstimator(session.home)
+    estimator = BuildEstimator(context.home)
     check_folders(experiment)
     lacking = missing_for(experiment, estimator)
-    ensure_installed(context, lacking, "this experiment", session.home)
+    ensure_installed(context, lacking, "this experiment", context.home)
     plan = make_plan(experiment, estimator)
-    check_room(experiment, plan, session.home)
-    short = shortage(plan, experiment)
-    if short is not None and not force:
-        raise UsageError(short.reason, hint=f"{short.remedy}; --force begins anyway")
-    return short
+    check_room(experiment, plan, context.home)
+    _tell_shortage(context, shortage(plan, experiment), "begins", force=force)
+
+
+def check_rest(
+    context: Context,
+    experiment: Experiment,
+    progress: PlanProgress,
+    session: Session,
+    *,
+    force: bool,
+) -> None:
+    """Check that the budget is enough for the rest of a run, which has come so far.
+
+    Raises UsageError for one that is unlikely to give more than there is, unless ``force``.
+    """
+    plan = make_plan(experiment, BuildEstimator(session.home), progress)
+    _tell_shortage(context, shortage(plan, experiment, progress), "continues", force=force)
+
+
+def _tell_shortage(context: Context, short: Shortage | None, anyway: str, *, force: bool) -> None:
+    """Say that a budget is or may be too small. Raises UsageError if it is, unless ``force``.
+
+    ``anyway`` is what the command does with such a budget, in a verb.
+    """
+    if short is None:
+        return
+    if short.certain and not force:
+        raise UsageError(short.reason, hint=f"{short.remedy}; --force {anyway} anyway")
+    text = f"{short.reason}: {short.remedy}"
+    context.err.print(labelled("note", text, "bold yellow"), soft_wrap=True)
 
 
 def execute(

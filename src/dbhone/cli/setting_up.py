@@ -9,7 +9,7 @@ import click
 from dbhone.cli.context import Context
 from dbhone.cli.lines import labelled
 from dbhone.errors import ToolError, UsageError
-from dbhone.home import Home
+from dbhone.home import Home, make_folder, make_root
 from dbhone.requirements import Missing, install, installable
 
 
@@ -45,8 +45,13 @@ def offer_installing(
 
 
 def install_with_message(context: Context, lacking: Missing, home: Home) -> None:
-    """Install what is missing, and say so. Raises ToolError if it is missing still."""
+    """Install what is missing, and say so. Raises ToolError if it is missing still.
+
+    The log is kept in the home folder, which is made if it does not exist.
+    """
     context.err.print(f"installing {lacking.describe()} ...", soft_wrap=True)
+    make_root(home)
+    make_folder(home.logs, shared=False)
     log = home.logs / "setup.log"
     install(lacking, log)
     left = Missing(requirements=tuple(need for need in lacking.requirements if not need.is_met()))

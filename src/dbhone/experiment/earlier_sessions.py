@@ -5,6 +5,7 @@ A session that goes on with a run refuses to compare what was measured then with
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 
 from dbhone.compilation.inputs import BuildInputs
@@ -17,7 +18,35 @@ from dbhone.experiment.plan import Fetch, PlanProgress
 from dbhone.experiment.target import Target
 from dbhone.experiment.warnings import changed_settings
 from dbhone.measurement.record import Run, Subject
+from dbhone.measurement.store import Done, Store
 from dbhone.source.tree import kept_tree
+
+
+def progress_of(run: Run, store: Store) -> PlanProgress:
+    """Return how far a run is, for a plan of the rest."""
+    done = store.done(run.id)
+    measured = frozenset(invocation.subject for invocation in done)
+    broken = {subject.name: subject.broken for subject in run.subjects if subject.broken}
+    out = {
+        warning.subject: "its run began without it"
+        for warning in run.warnings
+        if warning.code == LEFT_OUT and warning.subject and measured
+    }
+    return PlanProgress(
+        seconds=run.seconds,
+        blocks=_whole_blocks(done, measured - broken.keys()),
+        block_seconds=store.samples(run.id).block_seconds if done else None,
+        measured=measured,
+        left_out={name: why for name, why in out.items() if name not in measured},
+        broken=broken,
+    )
+
+
+def _whole_blocks(done: Collection[Done], sound: Collection[str]) -> int:
+    """Return in how many blocks all sets were measured on all subjects that are sound."""
+    sets = {invocation.set for invocation in done}
+    found = Counter(invocation.block for invocation in done if invocation.subject in sound)
+    return sum(count == len(sets) * len(sound) for count in found.values())
 
 
 class EarlierSessions:
@@ -29,21 +58,6 @@ class EarlierSessions:
         self._run = run
         self._subjects = subjects
         self._measured = measured
-
-    def progress(self) -> PlanProgress:
-        """Return how far the run is, for a plan of the rest."""
-        out = {
-            warning.subject: "its run began without it"
-            for warning in self._run.warnings
-            if warning.code == LEFT_OUT and warning.subject and self._measured
-        }
-        return PlanProgress(
-            measured=self._measured,
-            left_out={name: why for name, why in out.items() if name not in self._measured},
-            broken={
-                subject.name: subject.broken for subject in self._run.subjects if subject.broken
-            },
-        )
 
     def subject(self, name: str) -> Subject | None:
         """Return what was kept of a subject before this session, None if nothing was."""

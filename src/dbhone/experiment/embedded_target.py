@@ -27,6 +27,7 @@ from dbhone.instance.place import fresh_database
 from dbhone.measurement.record import Step, Warning
 from dbhone.sandbox import Sandbox
 from dbhone.units import duration, listed
+from dbhone.workload import suite as suites
 from dbhone.workload.drive import DriverCommand, DriverResult, PausableRun, drive
 from dbhone.workload.drivers.base import EmbeddedDriver, StepResult, load_driver_of
 from dbhone.workload.task import Scale, Task
@@ -35,6 +36,8 @@ _TRAINING_TIMEOUT = 3600.0
 _VERIFICATION_TIMEOUT = 300.0
 _CALIBRATION_TIMEOUT = 1800.0
 _SHORT_SECONDS = 0.005
+_DRIVER_STARTS = 0.02
+"""Seconds that a driver takes at least to start in its sandbox, make a database and end."""
 
 
 class EmbeddedTarget(Target):
@@ -57,6 +60,12 @@ class EmbeddedTarget(Target):
         """Return None: how long a set takes, only running it tells."""
         del experiment, subjects
         return None
+
+    @classmethod
+    def least_block_seconds(cls, experiment: Experiment, subjects: int) -> float:
+        """Return how long it takes to start the driver for each set and subject."""
+        sets = experiment.sets or suites.load(experiment.suite).measured()
+        return subjects * len(sets) * _DRIVER_STARTS
 
     @classmethod
     def train(cls, job: TrainingJob, session: Session, notify: Callable[[str], None]) -> int:

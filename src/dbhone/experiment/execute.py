@@ -27,7 +27,7 @@ from dbhone.errors import (
     disk_full,
 )
 from dbhone.experiment.builds import BuildService
-from dbhone.experiment.earlier_sessions import EarlierSessions
+from dbhone.experiment.earlier_sessions import EarlierSessions, progress_of
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Listener, StepReport, StepReporter
 from dbhone.experiment.measure import Measuring, check_conditions
@@ -106,9 +106,10 @@ class Execution:
             waited=lambda: self._service.waited,
         )
         self._subjects = {subject.name: subject for subject in experiment.subjects}
-        self._measured = frozenset(done.subject for done in context.store.done(run.id))
-        self._earlier = EarlierSessions(run, self._subjects, self._measured)
-        self._participants = Participants(experiment, self._recorder, self._measured)
+        self._progress = progress_of(run, context.store)
+        measured = self._progress.measured
+        self._earlier = EarlierSessions(run, self._subjects, measured)
+        self._participants = Participants(experiment, self._recorder, measured)
         self._asked: set[tuple[object, ...]] = set()
         """Whose servers were asked for the settings that they have."""
         self._made_target: Target | None = None
@@ -136,7 +137,7 @@ class Execution:
         self._recorder.complete(self._stopped_by)
 
     def _make_plan(self) -> Plan:
-        progress = self._earlier.progress()
+        progress = self._progress
         for name, reason in progress.broken.items():
             self._recorder.note(f"{name} broke before: {reason}")
         plan = make_plan(self._experiment, self._estimator, progress)

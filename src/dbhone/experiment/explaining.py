@@ -25,10 +25,12 @@ from dbhone.experiment.interleaved import why_not_interleaved
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.observe import ObserveOptions, RunObservation, as_requests
 from dbhone.experiment.order import round_order
+from dbhone.experiment.plan import Compile, PostLink, Train
 from dbhone.experiment.planning import plan_builds
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.server_target import server_workload, spec_of
 from dbhone.experiment.standalone_server import find_subject
+from dbhone.measurement.record import Run
 from dbhone.measurement.stack_sampling import check_sampling
 from dbhone.untrusted_files import remove_tree
 from dbhone.workload.task import Task
@@ -89,6 +91,40 @@ def find_task(experiment: Experiment, word: str) -> Task:
                 raise UsageError(f"{task.set} cannot be explained: {why}")
             return task
     raise UnknownName("step", word, (task.set for task in tasks))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilding:
+    """The subjects whose builds are no longer kept, and about how long it takes to make them."""
+
+    subjects: tuple[str, ...]
+    seconds: float
+
+
+def rebuilding(
+    experiment: Experiment, names: tuple[str, str], run: Run, estimator: BuildEstimator
+) -> Rebuilding | None:
+    """Return what must be built again to explain these subjects of a run, None if nothing.
+
+    Builds take as long as they took in the run, or as long as is expected if that is longer: a run
+    does not keep how long instrumented builds took.
+    """
+    plan = plan_builds(tuple(find_subject(experiment, name) for name in names), estimator)
+    steps = [
+        step
+        for step in plan.steps
+        if isinstance(step, Compile | PostLink | Train) and not step.cost.done
+    ]
+    lost = tuple(name for name in names if any(name in step.subjects for step in steps))
+    if not lost:
+        return None
+    took = (
+        subject.build_seconds + (subject.training_seconds or 0.0)
+        for subject in run.subjects
+        if subject.name in lost
+    )
+    expected = sum(step.cost.seconds for step in steps)
+    return Rebuilding(subjects=lost, seconds=max(sum(took), expected))
 
 
 def explain(

@@ -145,11 +145,13 @@ class Calibrate(PlanStep):
 class Measure(PlanStep):
     """Measure blocks until the design's target is reached or its budget is spent.
 
-    ``block_seconds`` is about how long a block takes, None where only calibration tells.
+    ``block_seconds`` is about how long a block takes, None where only calibration tells. It takes
+    ``least_block_seconds`` in any case.
     """
 
     stage = Stage.MEASURE
     block_seconds: float | None
+    least_block_seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,8 +193,15 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanProgress:
-    """How far a run is that is planned again: the subjects measured, and those left out so far."""
+    """How far a run is that is planned again: the subjects measured, and those left out so far.
 
+    ``seconds`` of its budget are used. It has so many whole ``blocks``, each of which took about
+    ``block_seconds``, None if that is not known.
+    """
+
+    seconds: float = 0.0
+    blocks: int = 0
+    block_seconds: float | None = None
     measured: frozenset[str] = frozenset()
     left_out: Mapping[str, str] = field(default_factory=dict)
     broken: Mapping[str, str] = field(default_factory=dict)

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from dbhone.analysis.verdict import MINIMUM_BLOCKS
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.transforms.base import Pass
 from dbhone.errors import HoneError
@@ -35,17 +34,13 @@ from dbhone.experiment.plan import (
 )
 from dbhone.experiment.targets import target_class
 from dbhone.measurement.record import Role
-from dbhone.units import count_of, duration, whole_minutes
+from dbhone.units import count_of
 from dbhone.verification.verify import expected_seconds
 
 _PROBE_SECONDS = 0.3
 _SOURCE_SECONDS = 15.0
 _MEASURING_SHARE = 0.25
 """The share of the budget that optional subjects leave for measuring at least."""
-_UNKNOWN_BLOCK = 30.0
-"""About how many seconds a block takes where only calibration tells."""
-_CAUTION = 1.1
-"""How much more than expected a budget should be, so that it is enough."""
 
 
 class Estimator(Protocol):
@@ -83,14 +78,14 @@ def make_plan(
             if error is not None:
                 left_out[subject.name] = error.message
     present = tuple(subject for subject in experiment.subjects if subject.name not in left_out)
-    build_plan = plan_builds(present, estimator, experiment, progress.measured)
+    build_plan = plan_builds(present, estimator, experiment, progress)
     steps = [*_machine_check(experiment, present), *build_plan.steps]
     certain = tuple(subject for subject in present if subject.name not in build_plan.tentative)
     steps += _verification(experiment, present, build_plan, progress)
     if target_class(experiment.suite).calibrates:
         steps.append(_calibration(experiment))
     spent = sum(step.cost.seconds for step in steps if not step.tentative)
-    steps.append(_measurement(experiment, present, len(certain), spent))
+    steps.append(_measurement(experiment, present, len(certain), spent, progress))
     return Plan(steps=tuple(steps), builds=build_plan.builds, left_out=left_out)
 
 
@@ -107,13 +102,14 @@ def plan_builds(
     subjects: tuple[SubjectDeclaration, ...],
     estimator: Estimator,
     experiment: Experiment | None = None,
-    measured: frozenset[str] = frozenset(),
+    progress: PlanProgress | None = None,
 ) -> BuildPlan:
     """Return the steps that make the builds of these subjects; builds alike are made once.
 
     Within an ``experiment``, an optional subject is tentative if its builds are expected to leave
-    too little of the budget; not so those that were ``measured`` already.
+    too little of the budget; not so those that a run has measured already.
     """
+    progress = progress or PlanProgress()
     steps: dict[str, PlanStep] = {}
     for subject in subjects:
         for reference in dict.fromkeys((subject.inputs.source, subject.inputs.trained.source)):
@@ -126,9 +122,9 @@ def plan_builds(
         own = _build_steps(subject, estimator)
         builds[subject.name] = own[-1].makes
         seconds = sum(step.cost.seconds for step in own if step.makes not in steps)
-        if experiment and subject.optional and subject.name not in measured:
+        if experiment and subject.optional and subject.name not in progress.measured:
             spent = sum(step.cost.seconds for step in steps.values() if not step.tentative)
-            left = experiment.design.budget_seconds - spent
+            left = experiment.design.budget_seconds - progress.seconds - spent
             out = absent | tentative
             if not leaves_time(experiment, subject.name, out, left=left, build=seconds):
                 tentative.add(subject.name)
@@ -163,38 +159,6 @@ def leaves_time(
     least, most = (blocks * (block or 0.0) for blocks in (design.min_blocks, design.max_blocks))
     measuring = share if block is None else max(least, min(share, most))
     return left - build > measuring
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shortage:
-    """Why a budget gives no verdict, and the remedy, each in words."""
-
-    reason: str
-    remedy: str
-
-
-def shortage(plan: Plan, experiment: Experiment) -> Shortage | None:
-    """Say why the budget is too small and which is enough, None if there is time for a verdict.
-
-    None too where only calibration tells how long a block takes, as long as there is time for
-    measuring at all, and where no verdict is wanted.
-    """
-    design = experiment.design
-    if design.max_blocks < MINIMUM_BLOCKS:
-        return None
-    budget, block = f"the budget of {duration(design.budget_seconds)}", plan.measure.block_seconds
-    if plan.measure.cost.seconds <= 0:
-        preparing = duration(plan.preparing)
-        reason = f"{budget} leaves no time for measuring: to prepare takes about {preparing}"
-    elif plan.blocks is None or plan.blocks >= MINIMUM_BLOCKS:
-        return None
-    else:
-        blocks = count_of(plan.blocks, "block")
-        reason = f"{budget} has time for about {blocks}, and a verdict needs {MINIMUM_BLOCKS}"
-    seconds = plan.preparing + MINIMUM_BLOCKS * (block or _UNKNOWN_BLOCK)
-    return Shortage(
-        reason=reason, remedy=f"'--budget {whole_minutes(seconds * _CAUTION)}' would do"
-    )
 
 
 def _add(steps: dict[str, PlanStep], step: PlanStep) -> None:
@@ -375,11 +339,15 @@ def _measurement(
     subjects: tuple[SubjectDeclaration, ...],
     certain: int,
     spent: float,
+    progress: PlanProgress,
 ) -> Measure:
     design = experiment.design
-    left = max(0.0, design.budget_seconds - spent)
-    block = target_class(experiment.suite).block_seconds(experiment, certain)
-    seconds = left if block is None else min(left, design.max_blocks * block)
+    left = max(0.0, design.budget_seconds - progress.seconds - spent)
+    target = target_class(experiment.suite)
+    expected = target.block_seconds(experiment, certain)
+    block = max(filter(None, (expected, progress.block_seconds)), default=None)
+    most = max(0, design.max_blocks - progress.blocks)
+    seconds = left if block is None else min(left, most * block)
     return Measure(
         label=f"{experiment.suite_label} ({experiment.size})",
         subjects=tuple(subject.name for subject in subjects),
@@ -387,6 +355,7 @@ def _measurement(
         makes="measurements",
         cost=Cost(seconds=seconds),
         block_seconds=block,
+        least_block_seconds=target.least_block_seconds(experiment, certain),
     )
 
 

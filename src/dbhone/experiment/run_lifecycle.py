@@ -53,8 +53,22 @@ def as_begun(experiment: Experiment, run: Run) -> Experiment:
 def take_over(run: Run, session: Session, store: Store, *, budget: float | None = None) -> None:
     """Make this session the one that executes a run that was cut off or has a larger budget now.
 
-    Raises UsageError if the run is complete, has worked longer than the budget, is being executed,
-    or began on another machine.
+    Raises UsageError if it cannot be continued, or is being executed.
+    """
+    check_resumable(run, session, budget=budget)
+    taken = is_alive(session.home, run.session) or not store.claim_run(
+        run.id, session=session.id, instead_of=run.session
+    )
+    if taken:
+        raise UsageError(f"run {run.id} is being executed by another hone")
+    if budget is not None:
+        store.update_run(run.id, budget_seconds=budget)
+
+
+def check_resumable(run: Run, session: Session, *, budget: float | None) -> None:
+    """Raise UsageError if a run cannot be continued, with this budget if it is to have another.
+
+    It is complete, has worked longer than the budget, or began on another machine.
     """
     if run.state is RunState.DONE:
         _check_raised(run, budget)
@@ -71,13 +85,6 @@ def take_over(run: Run, session: Session, store: Store, *, budget: float | None 
             f" {run.machine.kernel})",
             hint="only what was measured on one host can be compared: begin a new run",
         )
-    taken = is_alive(session.home, run.session) or not store.claim_run(
-        run.id, session=session.id, instead_of=run.session
-    )
-    if taken:
-        raise UsageError(f"run {run.id} is being executed by another hone")
-    if budget is not None:
-        store.update_run(run.id, budget_seconds=budget)
 
 
 def _check_raised(run: Run, budget: float | None) -> None:

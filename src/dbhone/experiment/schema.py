@@ -17,6 +17,7 @@ from dbhone.compilation.inputs import BuildKeys, Words
 from dbhone.errors import ExperimentError, UsageError, nearest
 from dbhone.experiment.model import Servers, Slices
 from dbhone.measurement.declared import DeclaredDesign
+from dbhone.refusals import in_words
 from dbhone.units import parse_duration, parse_percent, parse_size
 from dbhone.verification.outcome import Grade
 from dbhone.workload.suite import Regime
@@ -302,7 +303,7 @@ class Locator:
         option = next((self._options[path] for path in paths if path in self._options), None)
         if option is not None:
             return option
-        word = re.escape(keys[-1])
+        word = re.escape(next((key for key in reversed(keys) if not key.isdecimal()), keys[-1]))
         pattern = re.compile(rf"^\s*\[.*\b{word}\s*\]|(?:^|[{{,])\s*\"?{word}\"?\s*=", re.MULTILINE)
         positions = [match.end() for match in pattern.finditer(self.text)]
         line = f":{self.text.count(chr(10), 0, positions[0]) + 1}" if len(positions) == 1 else ""
@@ -327,8 +328,9 @@ class Locator:
             return ExperimentError(f"{self.name}: '{'.'.join(keys)}' is missing")
         if error["type"] in ("tuple_type", "list_type"):
             return ExperimentError(f"{where}: give a list, such as [{_written(error)}]")
-        message = error["msg"].removeprefix("Value error, ")
-        return ExperimentError(f"{where}: {message[0].lower()}{message[1:]}")
+        section = next((name for name in reversed(keys) if name in SECTIONS), None)
+        of_table = tuple(SECTIONS[section].model_fields) if section is not None else ()
+        return ExperimentError(f"{where}: {in_words(error, of_table)}")
 
 
 def _written(error: ErrorDetails) -> str:

@@ -155,6 +155,11 @@ class Target(ABC):
     def block_seconds(cls, experiment: Experiment, subjects: int) -> float | None:
         """Return about how long a block of this many subjects takes, None before a trial."""
 
+    @classmethod
+    def least_block_seconds(cls, experiment: Experiment, subjects: int) -> float:
+        """Return how long a block of this many subjects takes at least."""
+        return cls.block_seconds(experiment, subjects) or 0.0
+
     # Work
 
     def reload_programs(self, subjects: tuple[str, ...]) -> None:

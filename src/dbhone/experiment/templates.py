@@ -184,7 +184,9 @@ def choose_versions(
         names = ", ".join(version.name for version in known.of(dbms)) or "none"
         raise UsageError(
             "a history needs two versions or more",
-            hint=f"known of {dbms}: {names}; more can be put into {FILE} in hone's home",
+            hint=f"known of {dbms}: {names}; more can be put into {FILE} in hone's home;"
+            f" 'hone history {dbms} --source git:URL --versions A..B --output FILE' writes a file"
+            " of a repository's releases",
         )
     return tuple(sorted(chosen, key=lambda version: age(version.name)))
 

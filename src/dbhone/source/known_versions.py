@@ -20,6 +20,7 @@ from dbhone import registry
 from dbhone.dbms.base import DRAWER
 from dbhone.errors import SourceError, UnknownName, UsageError
 from dbhone.home import Home
+from dbhone.refusals import in_words
 from dbhone.source.kinds.base import parse_reference
 from dbhone.versions import age
 
@@ -155,9 +156,7 @@ def _parse(text: str, where: str, *, of_user: bool) -> dict[tuple[str, str], Kno
     except ValidationError as error:
         first = error.errors()[0]
         keys = ".".join(str(part) for part in first["loc"])
-        raise UsageError(
-            f"{where}: {keys}: {first['msg'][0].lower()}{first['msg'][1:]}", hint=_HINT
-        ) from None
+        raise UsageError(f"{where}: {keys}: {in_words(first)}", hint=_HINT) from None
     except ValueError as error:
         raise UsageError(f"{where} is not valid TOML: {error}") from None
     except RecursionError:

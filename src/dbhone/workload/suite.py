@@ -28,6 +28,7 @@ from pydantic_core import ErrorDetails
 from dbhone import registry
 from dbhone.errors import HoneError, UnknownName, UsageError, nearest
 from dbhone.measurement.record import Group
+from dbhone.refusals import in_words
 from dbhone.units import parse_size
 from dbhone.workload import captured_suite, own_suite
 
@@ -315,7 +316,7 @@ def _refusal(path: Path, errors: list[ErrorDetails]) -> UsageError:
         return UsageError(f"{where}: there is no such key", hint=nearest(key, Suite.model_fields))
     if error["type"] == "missing":
         return UsageError(f"{where} is missing")
-    return UsageError(f"{where}: {error['msg']}")
+    return UsageError(f"{where}: {in_words(error)}")
 
 
 def _of_script(path: Path) -> Suite:

@@ -107,16 +107,14 @@ def _experiment(context: Context, first: str, second: str, options: _Options) ->
 
 
 def _dbms(context: Context, side: Side, request: _Options) -> str:
-    """Return which DBMS a source is: the named one, else by its name or its tree."""
-    if request.dbms is not None:
-        return request.dbms
+    """Return which DBMS a source is: the named one, else by its name, else by its tree."""
+    named = request.dbms or foresee_dbms(side.source)
+    if named is not None:
+        return named
     if side.variant.ready_made:
-        foreseen = foresee_dbms(side.source)
-        if foreseen is None:
-            raise UsageError(
-                f"cannot determine the DBMS of {side.source}", hint="name it, such as --dbms mysql"
-            )
-        return foreseen
+        raise UsageError(
+            f"cannot determine the DBMS of {side.source}", hint="name it, such as --dbms mysql"
+        )
     return dbms_of_tree(context, side.source, refresh=request.refresh)
 
 

@@ -12,11 +12,17 @@ from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import check_output, force_option, write_output
 from dbhone.cli.progress import shown
 from dbhone.cli.running import experiment_of
-from dbhone.cli.setting_up import ensure_installed
+from dbhone.cli.setting_up import agree, ensure_installed
 from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.explaining import Explained, explain, find_task, most_different
+from dbhone.experiment.explaining import (
+    Explained,
+    explain,
+    find_task,
+    most_different,
+    rebuilding,
+)
 from dbhone.experiment.goals import missing_for_build, together
 from dbhone.experiment.standalone_server import find_subject
 from dbhone.measurement.stack_sampling import FREQUENCY, check_sampling, clock
@@ -24,6 +30,7 @@ from dbhone.report.explanation import Explanation, difference_folded, explanatio
 from dbhone.report.flame import explanation_page
 from dbhone.report.page import Page, build_page
 from dbhone.report.terminal import show_table
+from dbhone.units import duration
 
 _NAMELESS = 0.9
 
@@ -70,6 +77,7 @@ _NAMELESS = 0.9
     help="File to write: a page with a differential flame graph if it ends in .html, folded text of"
     " both servers' stacks if it ends in .folded, else speedscope's JSON.",
 )
+@click.option("--yes", "-y", is_flag=True, help="Make builds that are no longer kept unasked.")
 @force_option
 @pass_context
 def command(
@@ -82,13 +90,15 @@ def command(
     rounds: int,
     waits: bool,
     output: Path | None,
+    yes: bool,
     force: bool,
 ) -> None:
     """Say why SUBJECT of RUN is faster or slower than the base at STEP.
 
     Both servers run the step once more, in alternating slices, while perf samples their stacks.
     Without STEP it is the step that differs most; without SUBJECT the subject that differs most
-    there. Nothing of it is stored: sampled servers are slower.
+    there. Nothing of it is stored: sampled servers are slower. Builds that are no longer kept are
+    made again, if you agree.
     """
     check_output(output, force=force)
     check_sampling()
@@ -104,21 +114,23 @@ def command(
         raise UsageError(f"{chosen} is the base, and would be compared with itself")
     task = find_task(experiment, on)
     both = [find_subject(experiment, name).inputs for name in names]
-    with context.session() as session:
-        estimator = BuildEstimator(session.home)
-        lacking = together(missing_for_build(own, estimator, experiment.suite) for own in both)
-        ensure_installed(context, lacking, "these servers", session.home)
-        with shown(context.err, verbose=context.verbose) as listen:
-            service = BuildService(session, listen)
-            found = explain(
-                experiment,
-                names,
-                task,
-                service,
-                rounds=rounds,
-                seconds=float(seconds),
-                waits=waits,
-            )
+    estimator = BuildEstimator(context.home)
+    lacking = together(missing_for_build(own, estimator, experiment.suite) for own in both)
+    ensure_installed(context, lacking, "these servers", context.home)
+    again = rebuilding(experiment, names, stored, estimator)
+    if again is not None:
+        what, takes = " and ".join(again.subjects), duration(again.seconds)
+        agree(f"build {what} again, which takes about {takes}", yes=yes)
+    with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
+        found = explain(
+            experiment,
+            names,
+            task,
+            BuildService(session, listen),
+            rounds=rounds,
+            seconds=float(seconds),
+            waits=waits,
+        )
     said = explanation(
         found.step,
         names,
@@ -140,8 +152,8 @@ def _written(
 ) -> str | bytes:
     """Return what is written to a file of this name."""
     rounds = (found.base, found.subject)
-    match output.suffix:
-        case ".html":
+    match output.suffix.lower():
+        case ".html" | ".htm":
             return explanation_page(title, names, said, rounds)
         case ".folded":
             return difference_folded(rounds)

@@ -59,6 +59,7 @@ from dbhone.units import count_of, size
 )
 @click.option(
     "--output",
+    "-o",
     type=click.Path(path_type=Path),
     help="The file to write.  [default: in this folder, named after the build]",
 )

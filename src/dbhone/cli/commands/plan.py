@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from dbhone.cli import completing
@@ -9,14 +11,15 @@ from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import json_option, print_json
 from dbhone.cli.plan_view import lack_of_room, print_plan
-from dbhone.cli.running import budget_option, source_option, with_design
+from dbhone.cli.running import design_options, source_option, with_design
 from dbhone.errors import MachineError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import check_folders, missing_for
 from dbhone.experiment.load import load_named
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import Plan
-from dbhone.experiment.planning import make_plan, shortage
+from dbhone.experiment.planning import make_plan
+from dbhone.experiment.shortage import shortage
 from dbhone.requirements import Missing
 from dbhone.source.known_versions import known_versions
 
@@ -32,19 +35,21 @@ from dbhone.source.known_versions import known_versions
 )
 @click.argument("experiment", metavar="FILE", shell_complete=completing.experiments)
 @source_option
-@budget_option
+@design_options
 @json_option
 @pass_context
 def command(
     context: Context,
+    /,
     experiment: str,
     sources: tuple[str, ...],
-    budget: float | None,
+    *,
     as_json: bool,
+    **design: Any,
 ) -> None:
     """Show what `hone run FILE` would do, and how long it would take. Does nothing."""
     loaded = load_named(experiment, known_versions(context.home), sources)
-    declared = with_design(loaded, budget=budget)
+    declared = with_design(loaded, **design)
     if as_json:
         check_folders(declared)
         estimator = BuildEstimator(context.home)

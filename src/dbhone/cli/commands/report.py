@@ -14,7 +14,7 @@ from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import check_output, force_option, output_option, write_output
 from dbhone.errors import UsageError
 from dbhone.measurement.store import Store
-from dbhone.report.formats.base import find_format, format_of_file, formats, render
+from dbhone.report.formats.base import find_format, format_of_file, formats, render, suffixes
 from dbhone.report.page import Page, build_joined_page, with_published
 from dbhone.report.terminal import show
 from dbhone.tuner.results import page_of
@@ -78,7 +78,8 @@ def _format_of(output: Path | None) -> str:
     if found is None:
         raise UsageError(
             f"the name {output} does not tell the report's format",
-            hint=f"name it: --format {' or '.join(formats())}",
+            hint=f"name it: --format {' or '.join(formats())}; or let the name end in"
+            f" {' or '.join(suffixes())}",
         )
     return found
 

@@ -10,9 +10,18 @@ from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed
-from dbhone.cli.running import DURATION, answer, execute, experiment_of, tolerance_option
+from dbhone.cli.running import (
+    DURATION,
+    answer,
+    check_rest,
+    execute,
+    experiment_of,
+    force_small_budget_option,
+    tolerance_option,
+)
 from dbhone.errors import UsageError
-from dbhone.experiment.run_lifecycle import as_begun, take_over
+from dbhone.experiment.earlier_sessions import progress_of
+from dbhone.experiment.run_lifecycle import as_begun, check_resumable, take_over
 from dbhone.experiment.templates import COMPARISON
 
 
@@ -30,9 +39,10 @@ from dbhone.experiment.templates import COMPARISON
     "--budget", type=DURATION, help="Time for the whole run, including what it has already used."
 )
 @tolerance_option
+@force_small_budget_option
 @pass_context
 def command(
-    context: Context, run: str, budget: float | None, tolerance: float | None
+    context: Context, run: str, budget: float | None, tolerance: float | None, *, force: bool
 ) -> int | None:
     """Continue RUN (a number, or `last`) from what is finished.
 
@@ -47,12 +57,16 @@ def command(
             raise UsageError(
                 f"run {chosen_run.id} was not made by 'hone compare': --tolerance is only for those"
             )
-        take_over(chosen_run, session, store, budget=budget)
+        check_resumable(chosen_run, session, budget=budget)
         design = chosen_run.design
         if budget is not None:
             design = dataclasses.replace(design, budget_seconds=budget)
         experiment = as_begun(experiment_of(context, chosen_run), chosen_run)
         experiment = dataclasses.replace(experiment, design=design)
+        # Its own budget was accepted when it began.
+        force = force or budget is None
+        check_rest(context, experiment, progress_of(chosen_run, store), session, force=force)
+        take_over(chosen_run, session, store, budget=budget)
         context.err.print(
             headed(f"run {chosen_run.id}", f"{chosen_run.title} (continued)"), soft_wrap=True
         )

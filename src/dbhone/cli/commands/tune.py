@@ -218,7 +218,7 @@ def _check(context: Context, request: Request, session: Session, *, force: bool)
     or disk are too small, ToolError where the winner could not be verified.
     """
     alone = confirmation(request, request.candidates[0], 0, request.budget)
-    check(context, alone.experiment(), session, force=force)
+    check(context, alone.experiment(), force=force)
     with shown(context.err, verbose=context.verbose) as listen:
         harness = test_harness(BuildService(session, listen))
         check_needs(request.dbms.name, request.grade, harness)

@@ -18,6 +18,8 @@ class Format(ABC):
     """The format's name, the same as its file's."""
     suffix: str
     """What its files' names end with, with the dot."""
+    other_suffixes: tuple[str, ...] = ()
+    """Other usual endings of such files' names."""
     is_text: bool = True
     """Whether it is text for a terminal, from which all that drives one is taken out."""
     observes: bool = False
@@ -41,10 +43,18 @@ def find_format(name: str) -> Format:
     return registry.load(_DRAWER, name, Format, what="report format")
 
 
+def suffixes() -> tuple[str, ...]:
+    """Return what the names of files end with by which a format is known."""
+    plugins = [find_format(name) for name in formats()]
+    return tuple(dict.fromkeys(plugin.suffix for plugin in plugins))
+
+
 def format_of_file(file: str) -> str | None:
     """Return the name of the format that a file's name ends like, None if there is none."""
     fitting = [
-        plugin for plugin in map(find_format, formats()) if file.lower().endswith(plugin.suffix)
+        plugin
+        for plugin in map(find_format, formats())
+        if file.lower().endswith((plugin.suffix, *plugin.other_suffixes))
     ]
     # Several formats are, for example, JSON: the one that has no more to its name is meant.
     best = max(

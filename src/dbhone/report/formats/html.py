@@ -92,6 +92,7 @@ class Html(Format):
 
     name = "html"
     suffix = ".html"
+    other_suffixes = (".htm",)
     is_text = False
     observes = True
 

@@ -17,6 +17,7 @@ class Markdown(Format):
 
     name = "markdown"
     suffix = ".md"
+    other_suffixes = (".markdown",)
 
     def render(self, page: Page) -> bytes:
         """Return the report: the answer first, then tables, notes, environment, repetition."""

@@ -1,8 +1,9 @@
 """``git:URL@REV``: a tag, branch or commit of a git repository, with its submodules.
 
-The names of the repository's refs are queried first, so that a revision which does not exist
-costs nothing. Only one commit is fetched where the server allows that. No hooks run, and git asks
-no questions: a repository that needs a password must get it from git's credential helper.
+A commit can be named by the way to it, such as ``main~2``, as git itself does; that takes the whole
+history. The names of the repository's refs are queried first, so that a revision which does not
+exist costs nothing. Only one commit is fetched where the server allows that. No hooks run, and git
+asks no questions: a repository that needs a password must get it from git's credential helper.
 """
 
 from __future__ import annotations
@@ -32,12 +33,15 @@ from dbhone.untrusted_files import remove_tree, walk
 
 _GIT = Requirement(name="git", package="git")
 _SYNTAX = "git:URL@REV"
-_HINT = f"write it as {_SYNTAX}, where REV is a tag, a branch or a commit"
+_HINT = f"write it as {_SYNTAX}, where REV is a tag, a branch or a commit, such as v1.2 or HEAD~1"
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _WHOLE_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _NO_PATH = re.compile(r"[a-z+]+://[^/]*")
 _USER = re.compile(r"(?:https?://[^/@]*|[a-z+]+://[^/@:]*:[^/@]*)@")
 _BAD_REVISION = re.compile(r"[\s~^:?*\[\\]|\.\.|@\{|^-")
+_WAY = re.compile(r"(?:~\d{0,6}|\^\d{0,3}|\^\{(?:commit)?\})*\Z")
+"""From the commit that is named to another one: see gitrevisions(7)."""
+_NAMED = "refs/hone/named"
 _PROGRESS = re.compile(r"(Receiving objects|Resolving deltas|Updating files): +(\d+%)")
 # git gives up a server that sends less than 1000 bytes a second for a minute.
 _SETTINGS = {
@@ -61,11 +65,19 @@ def _parse(text: str) -> SourceReference:
             "a password or token in a source reference would be written into reports",
             hint="leave it out, and give it to git's credential helper",
         )
-    if _BAD_REVISION.search(revision):
+    named, _ = _parted(revision)
+    if not named or _BAD_REVISION.search(named):
         raise UsageError(f"'{revision}' cannot be a revision", hint=_HINT)
     return SourceReference(
         text=text, kind="git", location=_absolute(location), revision=revision, sha256=None
     )
+
+
+def _parted(revision: str) -> tuple[str, str]:
+    """Return the name in a revision, and the way from there: ``main`` and ``~2`` of ``main~2``."""
+    way = _WAY.search(revision)
+    assert way is not None, "an empty way is one"
+    return revision[: way.start()], way[0]
 
 
 def _absolute(location: str) -> str:
@@ -87,9 +99,10 @@ def _fetch(job: FetchJob) -> str:
     job.notify(f"asking {location} for {revision}")
     _git(job, "init", "--quiet", "--template=")
     _git(job, "remote", "add", "origin", location)
-    ref = _resolve(revision, _refs(job), job)
+    named, way = _parted(revision)
+    ref = _resolve(named, _refs(job), job)
     job.notify(f"fetching {revision} from {location}")
-    _fetch_commit(job, ref)
+    _fetch_commit(job, ref, way)
     _git(job, "checkout", "--quiet", "--detach", "FETCH_HEAD")
     _fetch_submodules(job)
     head = _argv(location, "rev-parse", "--verify", "HEAD")
@@ -192,17 +205,27 @@ def _unknown(revision: str, refs: tuple[str, ...], job: FetchJob) -> HoneError:
     )
 
 
-def _fetch_commit(job: FetchJob, ref: str) -> None:
-    """Fetch a commit to FETCH_HEAD; without its history if the server sends it so."""
-    alone = ref.startswith(("refs/", "HEAD")) or _WHOLE_COMMIT.fullmatch(ref)
+def _fetch_commit(job: FetchJob, ref: str, way: str) -> None:
+    """Fetch the commit to which the way from a ref leads to FETCH_HEAD.
+
+    It comes without its history if there is no way to go and the server sends it so.
+    """
+    is_name = ref.startswith(("refs/", "HEAD"))
+    alone = not way and (is_name or _WHOLE_COMMIT.fullmatch(ref))
     if alone and _run(job, "fetch", "--progress", "--depth=1", "--no-tags", "origin", ref).ok:
         return
     job.notify(f"fetching the whole history of {job.reference.location}")
-    _git(job, "fetch", "--progress", "--tags", "origin", "+refs/heads/*:refs/remotes/origin/*")
-    parse = _argv(job.reference.location, "rev-parse", "--verify", f"{ref}^{{commit}}")
+    wanted = ["+refs/heads/*:refs/remotes/origin/*", *([f"+{ref}:{_NAMED}"] if is_name else [])]
+    _git(job, "fetch", "--progress", "--tags", "origin", *wanted)
+    start = _NAMED if is_name else ref
+    parse = _argv(job.reference.location, "rev-parse", "--verify", f"{start}{way}^{{commit}}")
     commit = query(job, parse, env=_environment(job))
     if not commit.ok:
-        raise _unknown(ref, (), job)
+        revision = job.reference.revision
+        raise SourceError(
+            f"{job.reference.location} has no commit '{revision}'",
+            hint=f"'git log' there shows its commits; write one as {_SYNTAX}",
+        )
     _git(job, "fetch", "--quiet", ".", commit.text().strip())
 
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from dbhone import registry
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
+from dbhone.refusals import in_words
 from dbhone.workload.drivers._answers import digest_of_answers
 from dbhone.workload.task import ClientRun, DataSet, Task
 
@@ -354,4 +355,4 @@ def validated(model: type[M], keys: Mapping[str, Any], driver: str) -> M:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"{driver}: '{key}' is invalid: {first['msg']}") from None
+        raise UsageError(f"{driver}: '{key}' is invalid: {in_words(first)}") from None

@@ -1,0 +1,47 @@
+"""What is wrong with a value in a file, in hone's words instead of pydantic's."""
+
+from __future__ import annotations
+
+from pydantic_core import ErrorDetails
+
+_WHOLE = "write a whole number, without quotes"
+_TABLE = "write a table, such as {{ {keys} }}"
+_TEXT = "write a text, in quotes"
+_YES_OR_NO = "write true or false, without quotes"
+_WORDS = {
+    "string_too_short": "it is empty",
+    "too_short": "give {min_length} or more, not {actual_length}",
+    "too_long": "give {max_length} at most, not {actual_length}",
+    "greater_than": "write a number above {gt}",
+    "greater_than_equal": "write a number from {ge} on",
+    "less_than": "write a number below {lt}",
+    "less_than_equal": "write a number up to {le}",
+    "finite_number": "write a finite number",
+    "float_type": "write a number, without quotes",
+    "float_parsing": "write a number, without quotes",
+    "int_type": _WHOLE,
+    "int_parsing": _WHOLE,
+    "int_from_float": _WHOLE,
+    "string_type": _TEXT,
+    "bool_type": _YES_OR_NO,
+    "bool_parsing": _YES_OR_NO,
+    "dict_type": _TABLE,
+    "model_type": _TABLE,
+    "model_attributes_type": _TABLE,
+    "literal_error": "write one of {expected}",
+    "enum": "write one of {expected}",
+}
+"""By the type of pydantic's error; in braces the values that come with it."""
+
+
+def in_words(error: ErrorDetails, keys: tuple[str, ...] = ()) -> str:
+    """Return what is wrong with a value; ``keys`` are those that a table in its place would have.
+
+    What is not foreseen is told as pydantic tells it.
+    """
+    words = _WORDS.get(error["type"])
+    if words is not None:
+        shown = ", ".join(f"{key} = …" for key in keys[:2] or ("key",))
+        return words.format(**{"keys": shown, **error.get("ctx", {})})
+    message = error["msg"].removeprefix("Value error, ")
+    return f"{message[0].lower()}{message[1:]}"
