@@ -86,3 +86,19 @@ def test_a_package_encloses_the_licence_of_its_source(
 def test_a_build_whose_source_is_gone_is_not_packed(tmp_path: Path) -> None:
     with pytest.raises(PackageError, match="its source tree, which is no longer kept"):
         content_of(server_build(tmp_path, "0" * 64), Home(tmp_path / "home"))
+
+
+def test_a_link_of_the_source_puts_no_file_from_outside_into_a_package(tmp_path: Path) -> None:
+    home, private = Home(tmp_path / "home"), tmp_path / "id_ed25519"
+    private.write_text("secret")
+    source = put_tree(home, "LICENSE", links={"COPYING": private})
+    with pytest.raises(PackageError, match="the link COPYING leads out of the source tree"):
+        content_of(server_build(tmp_path, source), home)
+
+
+def test_a_licence_that_is_a_link_inside_its_source_is_enclosed(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    source = put_tree(home, "doc/GPL", links={"COPYING": Path("doc/GPL")})
+    content = content_of(server_build(tmp_path, source), home)
+    licences = {entry.name: entry.data for entry in content.entries if "licences/" in entry.name}
+    assert licences == {"licences/COPYING": b"doc/GPL"}

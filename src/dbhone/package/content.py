@@ -21,7 +21,7 @@ from dbhone.package.archive import Entry
 from dbhone.source.elf import read_elf, read_glibc, read_links
 from dbhone.source.kinds.git import is_local_repository
 from dbhone.source.tree import kept_tree
-from dbhone.untrusted_files import walk
+from dbhone.untrusted_files import is_inside, walk
 from dbhone.versions import numbers
 
 PACKAGES = "packages"
@@ -190,11 +190,15 @@ def _linked(path: Path, name: str) -> tuple[str, ...]:
 
 def _licences(build: Build, licence: Licence, home: Home) -> tuple[Entry, ...]:
     tree = kept_tree(build.manifest.source_digest, home)
-    found = [tree.path / name for name in licence.files] if tree else []
+    found = [path for name in licence.files if tree and (path := tree.path / name).is_file()]
+    for path in found:
+        if tree and not is_inside(tree.path, path):
+            raise PackageError(
+                f"the link {path.relative_to(tree.path)} leads out of the source tree",
+                hint="a package may hold no other files: replace the link by the licence itself",
+            )
     entries = tuple(
-        Entry(name=f"{_LICENCES}/{path.name}", data=path.read_bytes())
-        for path in found
-        if path.is_file()
+        Entry(name=f"{_LICENCES}/{path.name}", data=path.read_bytes()) for path in found
     )
     if not entries:
         raise PackageError(
