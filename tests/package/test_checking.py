@@ -15,7 +15,7 @@ from dbhone.package.archive import Entry, pack, unpack
 from dbhone.package.checking import check_package
 from dbhone.package.content import public_reference
 from dbhone.package.packing import SAMPLES
-from dbhone.package.proof import KEY, SIGNED, read_public_key, read_signing_key
+from dbhone.package.proof import KEY, SIGNED, UNSIGNED, read_public_key, read_signing_key
 from dbhone.verification.outcome import Failure, ListComparison
 from tests.package.packages import OUTCOME, image, measurement, package, samples, write_keys
 
@@ -144,6 +144,23 @@ def test_a_file_of_which_no_statement_speaks_is_caught() -> None:
         check_package(replaced(UNSIGNED_FILE, "bin/more", b"x"))
 
 
+def test_a_second_proof_that_nobody_signed_is_caught(tmp_path: Path) -> None:
+    private, public = write_keys(tmp_path)
+    file = replaced(package(read_signing_key(private)), UNSIGNED, b"signed, believe me\n")
+    with pytest.raises(PackageError, match=f"holds the undeclared file {UNSIGNED}"):
+        check_package(file, read_public_key(public))
+
+
+def test_a_proof_that_became_a_program_is_caught() -> None:
+    root, moment, entries = unpack(UNSIGNED_FILE)
+    changed = [
+        dataclasses.replace(each, executable=True) for each in entries if each.name == UNSIGNED
+    ]
+    kept = [each for each in entries if each.name != UNSIGNED]
+    with pytest.raises(PackageError, match="is a program, not an ordinary file"):
+        check_package(pack([*kept, *changed], root, moment))
+
+
 def test_a_package_under_another_name_or_of_another_time_is_caught() -> None:
     name, moment, entries = unpack(UNSIGNED_FILE)
     for file in (pack(entries, "server-2.0", moment), pack(entries, name, 1)):
@@ -168,7 +185,10 @@ def test_the_grade_of_another_build_is_caught() -> None:
 
 def test_a_permission_that_was_changed_is_caught() -> None:
     root, moment, entries = unpack(UNSIGNED_FILE)
-    changed = [dataclasses.replace(entry, executable=not entry.executable) for entry in entries]
+    changed = [
+        dataclasses.replace(entry, executable=entry.name != UNSIGNED and not entry.executable)
+        for entry in entries
+    ]
     with pytest.raises(PackageError, match="is not the file"):
         check_package(pack(changed, root, moment))
 

@@ -24,8 +24,6 @@ from dbhone.package.proof import (
     MEASUREMENT,
     PROVENANCE,
     REPRODUCTION,
-    SIGNED,
-    UNSIGNED,
     VERIFICATION,
     Statements,
     identity,
@@ -206,7 +204,7 @@ def _cpu_flags(stated: Any) -> frozenset[str]:
 
 def _check_files(entries: Mapping[str, Entry], statements: Statements) -> None:
     """Raise PackageError unless the statements name all files but their own, and these only."""
-    files = {name for name in entries if name not in (SIGNED, UNSIGNED)}
+    files = entries.keys() - {statements.file}
     stated = set(statements.subjects)
     for name in sorted(files ^ stated):
         what = "lacks" if name in stated else "holds the undeclared file"
