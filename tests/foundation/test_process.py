@@ -137,6 +137,23 @@ def test_a_lasting_program_comes_to_its_end_though_hone_has_ended(tmp_path: Path
         time.sleep(0.01)
 
 
+def test_what_may_not_be_killed_is_waited_for() -> None:
+    """As sudo's programs, if hone's user is another."""
+    code = (
+        "import os, signal\n"
+        "from dbhone import supervisor\n"
+        "def refuse(*_): raise PermissionError\n"
+        "child = os.fork() or os._exit(0)\n"
+        "supervisor._children = lambda _: [child]\n"
+        "os.kill = signal.pidfd_send_signal = refuse\n"
+        "supervisor._Target(child).send(signal.SIGTERM)\n"
+        "supervisor._kill_all_children(supervisor._Usage())\n"
+        "os.waitpid(child, os.WNOHANG)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, check=False)
+    assert ended.stderr.endswith(b"ChildProcessError: [Errno 10] No child processes\n")
+
+
 def test_leaving_a_process_ends_it_with_all_its_descendants(tmp_path: Path) -> None:
     file = tmp_path / "pid"
     with Process(python(_SPAWNER, str(file), "stay", cwd=tmp_path), capture=True) as process:
