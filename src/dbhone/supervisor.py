@@ -168,8 +168,9 @@ class _Program:
         if self.enclosed:
             _limit(self.limits)
         _become(self.account)
-        # After the account: a change of credentials clears it, see prctl(2).
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if self.lifetime != "lasting":
+            # After the account: a change of credentials clears it, see prctl(2).
+            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != supervisor:  # it was killed before PR_SET_PDEATHSIG took effect
             os._exit(127)
         signal.set_wakeup_fd(-1)
