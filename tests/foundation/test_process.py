@@ -145,7 +145,10 @@ def test_a_lasting_program_outlives_its_supervisor(tmp_path: Path) -> None:
     code = "import pathlib; input(); pathlib.Path('done').touch(); input()"
     os.mkfifo(tmp_path / "go")
     command = replace(python(code, cwd=tmp_path), stdin=tmp_path / "go", lasting=True)
-    with (tmp_path / "go").open("r+b", buffering=0) as go, Process(command, capture=True) as process:
+    with (
+        (tmp_path / "go").open("r+b", buffering=0) as go,
+        Process(command, capture=True) as process,
+    ):
         supervisor = int(Path(f"/proc/{process.pid}/stat").read_text().split()[3])
         os.kill(supervisor, signal.SIGKILL)
         with pytest.raises(MachineError, match="was killed from outside"):
