@@ -154,8 +154,9 @@ def _measurement(context: Context, chosen: ChosenBuild) -> EnclosedMeasurement |
     if chosen.run is None or chosen.subject is None:
         return None
     with open_store(context) as store:
-        samples = store.samples(chosen.run.id)
-    return EnclosedMeasurement(run=chosen.run, samples=samples, subject=chosen.subject)
+        samples, done = store.samples(chosen.run.id), store.done(chosen.run.id)
+    began = min(each.started_at for each in done if each.subject == chosen.subject.name)
+    return EnclosedMeasurement(run=chosen.run, samples=samples, subject=chosen.subject, began=began)
 
 
 def _tell(context: Context, package: Package, chosen: ChosenBuild, *, signed: bool) -> None:
