@@ -15,8 +15,15 @@ from dbhone.compilation.bolt import check_memory
 from dbhone.compilation.distribution_rules import SYSTEM_FILES, check_packaging
 from dbhone.compilation.host import native_cpu_flags
 from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile import Profile
-from dbhone.compilation.toolchain import CalledProgram, Compiler, identity_of, version_line
+from dbhone.compilation.toolchain import (
+    CalledProgram,
+    Compiler,
+    called_program,
+    identity_of,
+    version_line,
+)
 from dbhone.compilation.transforms.base import (
     FOLDER_PLACEHOLDER,
     PROFILE_PLACEHOLDER,
@@ -147,12 +154,10 @@ class BuildSpec:
                 f"the linker {linker} cannot link functions in a random order",
                 hint=f"for 'layouts' take {' or '.join(layouts.LINKERS)}, or leave 'linker' out",
             )
-        own = self.inputs.variant.flags(self.compiler, self.pass_).link
-        other = next((flag for flag in own if flag.startswith(_USE_LINKER)), _USE_LINKER + linker)
-        if other != _USE_LINKER + linker:
+        if self._own_linker not in (None, linker):
             raise VariantError(
                 f"the variant {self.inputs.variant.name} with {self.compiler.label} links with"
-                f" {other.removeprefix(_USE_LINKER)}, not with {linker}",
+                f" {self._own_linker}, not with {linker}",
                 hint="leave 'linker' out",
             )
 
@@ -247,20 +252,41 @@ class BuildSpec:
 
     @property
     def called(self) -> tuple[CalledProgram, ...]:
-        """The assembler and the linker that the compiler calls by its own choice."""
-        linker = self.compiler.linker if self.linker is None else None
-        return tuple(filter(None, (self.compiler.assembler, linker)))
+        """The assembler, and the linker that nobody names but the compiler or the variant."""
+        linker = self.compiler.linker if self._own_linker is None else self._variants_linker()
+        return self._with_assembler(linker)
+
+    @property
+    def _own_linker(self) -> str | None:
+        """The linker that the variant names, as one by clang with ``lto`` does, None if none."""
+        flags = self.inputs.variant.flags(self.compiler, self.pass_).link
+        named = (flag.removeprefix(_USE_LINKER) for flag in flags if flag.startswith(_USE_LINKER))
+        return next(named, None)
+
+    def _variants_linker(self) -> CalledProgram | None:
+        path = None if self._own_linker is None else self._find_linker(self._own_linker)
+        return None if path is None else called_program(path)
+
+    def _with_assembler(self, linker: CalledProgram | None) -> tuple[CalledProgram, ...]:
+        """Return the assembler, and a linker unless the user names one."""
+        unnamed = linker if self.linker is None else None
+        return tuple(filter(None, (self.compiler.assembler, unnamed)))
 
     def digest(self) -> str:
         """Return the digest of all inputs. Where the home folder is does not matter."""
-        inputs = self._digest_inputs()
-        if self.called:
-            inputs["called"] = [program.identity for program in self.called]
-        return digest_of(inputs)
+        return _digest_with(self._digest_inputs(), self.called)
 
-    def old_digest(self) -> str:
-        """Return the digest of a build of before 2026-11-27, when no called program was in it."""
-        return digest_of(self._digest_inputs())
+    def old_digests(self) -> tuple[OldDigest, ...]:
+        """Return the digests of builds of before, the newest first.
+
+        Before 2026-11-28 they had the compiler's usual linker where the variant names another, and
+        before 2026-11-27 no program that a compiler calls.
+        """
+        inputs, linker = self._digest_inputs(), self._variants_linker()
+        usual = _digest_with(inputs, self._with_assembler(self.compiler.linker))
+        # With nothing left out it is today's digest.
+        newer = () if linker is None else (OldDigest(digest=usual, without=(linker,)),)
+        return (*newer, OldDigest(digest=digest_of(inputs), without=self.called))
 
     def _digest_inputs(self) -> dict[str, object]:
         flags = self._flags(PROFILE_PLACEHOLDER, FOLDER_PLACEHOLDER)
@@ -301,6 +327,23 @@ class BuildSpec:
         argv = (str(self.compiler.path), "-march=native", "-E", "-v", "-x", "c", "/dev/null")
         output = process.output_of(argv) or ""
         return digest_of([line for line in output.splitlines() if "cc1" in line])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldDigest:
+    """The digest that a build of before has, and the inputs that are not in it."""
+
+    digest: str
+    without: tuple[CalledProgram, ...]
+
+    def is_of(self, build: Build) -> bool:
+        """Return whether the inputs that are not in it are as they were when it was made."""
+        return all(each.is_as_it_was(build.manifest.built_at) for each in self.without)
+
+
+def _digest_with(inputs: dict[str, object], called: tuple[CalledProgram, ...]) -> str:
+    more = {"called": [program.identity for program in called]} if called else {}
+    return digest_of({**inputs, **more})
 
 
 def linker_of(inputs: BuildInputs, compiler: Compiler) -> str | None:
