@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +14,7 @@ from dbhone.compilation.distribution_rules import SYSTEM_FILES, check_packaging
 from dbhone.compilation.host import native_cpu_flags
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
+from dbhone.compilation.named_paths import NamedPath, library_folder, named_paths, paths_in
 from dbhone.compilation.profile import Profile
 from dbhone.compilation.toolchain import (
     CalledProgram,
@@ -32,9 +31,9 @@ from dbhone.compilation.transforms.base import (
     Pass,
     Slot,
 )
-from dbhone.dbms.base import LIBRARIES_VARIABLE, BuildRequest, Dbms, Recipe
-from dbhone.errors import MachineError, ProfileError, ToolError, UsageError, VariantError
-from dbhone.files import absolute_path, digest_of
+from dbhone.dbms.base import BuildRequest, Dbms, Recipe
+from dbhone.errors import ProfileError, ToolError, UsageError, VariantError
+from dbhone.files import digest_of
 from dbhone.source.tree import SourceTree
 
 FORMAT = 1
@@ -46,8 +45,6 @@ _LINKER_PROGRAM = "ld."
 """A compiler that is told to use the linker NAME runs the program ``ld.NAME``."""
 _TOLERANT = "-Wno-error=coverage-mismatch"
 """gcc refuses a profile of other code unless it is told to leave changed functions out."""
-_PATH = re.compile(r"(?:^|[=:])(/[^=:]+)")
-"""A path in an option, such as ``-DWITH_SSL=/opt/ssl``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,9 +216,9 @@ class BuildSpec:
         Those are among them that a distribution's rules look at.
         """
         libraries = library_folder()
-        named = (path for option in self.inputs.options for path in _PATH.findall(option))
+        named = (path for option in self.inputs.options for path in paths_in(option))
         system = SYSTEM_FILES if self.inputs.packaging else ()
-        return (*map(Path, named), *(() if libraries is None else (libraries,)), *system)
+        return (*named, *(() if libraries is None else (libraries,)), *system)
 
     def recipe(self, flags: Flags, tools: Tools, jobs: int) -> Recipe:
         """Return the steps that make this build with these flags and this many jobs.
@@ -274,19 +271,29 @@ class BuildSpec:
 
     def digest(self) -> str:
         """Return the digest of all inputs. Where the home folder is does not matter."""
-        return _digest_with(self._digest_inputs(), self.called)
+        inputs, named = self._digest_inputs(), self._named()
+        if named:
+            inputs["named"] = {self._symbolic(str(each.path)): each.identity for each in named}
+        return _digest_with(inputs, self.called)
 
     def old_digests(self) -> tuple[OldDigest, ...]:
         """Return the digests of builds of before, the newest first.
 
         Before 2026-11-28 they had the compiler's usual linker where the variant names another, and
-        before 2026-11-27 no program that a compiler calls.
+        nothing of what is in files that the user names; before 2026-11-27 they had no program that
+        a compiler calls.
         """
-        inputs, linker = self._digest_inputs(), self._variants_linker()
+        inputs, named, linker = self._digest_inputs(), self._named(), self._variants_linker()
+        without = (*named, *(() if linker is None else (linker,)))
         usual = _digest_with(inputs, self._with_assembler(self.compiler.linker))
         # With nothing left out it is today's digest.
-        newer = () if linker is None else (OldDigest(digest=usual, without=(linker,)),)
-        return (*newer, OldDigest(digest=digest_of(inputs), without=self.called))
+        newer = (OldDigest(digest=usual, without=without),) if without else ()
+        return (*newer, OldDigest(digest=digest_of(inputs), without=(*named, *self.called)))
+
+    def _named(self) -> tuple[NamedPath, ...]:
+        flags = self._flags(PROFILE_PLACEHOLDER, FOLDER_PLACEHOLDER)
+        steps = self.recipe(flags, _SYMBOLIC, jobs=1).steps
+        return named_paths(self.inputs.options, (word for step in steps for word in step.argv))
 
     def _digest_inputs(self) -> dict[str, object]:
         flags = self._flags(PROFILE_PLACEHOLDER, FOLDER_PLACEHOLDER)
@@ -334,7 +341,7 @@ class OldDigest:
     """The digest that a build of before has, and the inputs that are not in it."""
 
     digest: str
-    without: tuple[CalledProgram, ...]
+    without: tuple[CalledProgram | NamedPath, ...]
 
     def is_of(self, build: Build) -> bool:
         """Return whether the inputs that are not in it are as they were when it was made."""
@@ -356,20 +363,3 @@ def linker_of(inputs: BuildInputs, compiler: Compiler) -> str | None:
 def _identity_of(program: Path | None) -> str | None:
     said = None if program is None else version_line(program)
     return None if program is None or said is None else identity_of(program, said)
-
-
-def library_folder() -> Path | None:
-    """Return the user's folder of libraries for old trees, None if there is none.
-
-    Raises MachineError if what is named is not a folder.
-    """
-    named = os.environ.get(LIBRARIES_VARIABLE)
-    if not named:
-        return None
-    folder = absolute_path(named)
-    if not folder.is_dir():
-        raise MachineError(
-            f"{LIBRARIES_VARIABLE} names {folder}, which is not a folder",
-            hint="set it to the folder that holds boost_1_59_0 and the like, or unset it",
-        )
-    return folder
