@@ -28,7 +28,6 @@ _SYSTEM = re.compile(
     r"/+|/tmp/*"
     r"|/(?:usr(?!/+local(?:/|$))|etc|var|run|dev|proc|sys|s?bin|lib(?:x?32|64)?)(?:/.*)?"
 )
-"""Paths that belong to the distribution, or where something changes all the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +52,15 @@ def paths_in(option: str) -> tuple[Path, ...]:
     return tuple(map(Path, _PATH.findall(option)))
 
 
+def is_of_system(path: Path) -> bool:
+    """Return whether a path belongs to the distribution, or to what changes all the time."""
+    return _SYSTEM.fullmatch(str(path)) is not None
+
+
 def named_paths(options: Iterable[str], words: Iterable[str]) -> tuple[NamedPath, ...]:
     """Return what options name, and what of the user's libraries is in the words of a recipe."""
     named = {path for option in options for path in paths_in(option)}
-    named = {path for path in named if not _SYSTEM.fullmatch(str(path))}
+    named = {path for path in named if not is_of_system(path)}
     libraries = library_folder()
     if libraries is not None:
         inside = re.compile(re.escape(str(libraries)) + r"(?:/[^=:;\s]+)?(?![^/=:;\s])")
