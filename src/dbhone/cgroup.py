@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import math
 import os
+import re
 import secrets
 import signal
 import time
@@ -23,7 +24,9 @@ import psutil
 from dbhone.files import text_if_there
 from dbhone.units import size
 
-_NAME = "dbhone"
+_NAME = "dbhone-{session}-{number}"
+_NAMED = re.compile(r"dbhone-(?:[0-9a-f]{12}|trial[0-9]+)-[0-9a-f]{8}")
+"""How hone names its groups, and nobody else does: ``make_group`` gives no other names."""
 _TREES = ("memory", "pids")
 _RESERVE = 1 << 30
 _TRIES = 5
@@ -161,14 +164,15 @@ def make_group(
 ) -> ControlGroup | None:
     """Return a new control group; None where the kernel or the machine's owner does not allow it.
 
-    Its name has that of the session. Until it is locked, another hone may take it for one that a
+    Its name has the id of the session. Until it is locked, another hone may take it for one that a
     dead hone left, and remove it; then another is made.
     """
     parents = _parents(root)
     if not parents:
         return None
     for _ in range(_TRIES):
-        name = f"{_NAME}-{session}-{secrets.token_hex(4)}"
+        name = _NAME.format(session=session, number=secrets.token_hex(4))
+        assert _NAMED.fullmatch(name), "a group of another name would never be removed"
         group = ControlGroup(
             folders=tuple(parent / name for parent in parents),
             memory=memory,
@@ -201,11 +205,12 @@ def refusal(root: Path = Path("/")) -> str | None:
 def remove_dead_groups(root: Path = Path("/")) -> None:
     """End what is left in the control groups of hones that were killed, and remove them.
 
-    The homes of those hones do not matter.
+    The homes of those hones do not matter. A group that this hone is in is not touched.
     """
+    ours = {folder for tree in _TREES for folder in folders(root, tree)}
     tops = dict.fromkeys(own[0] for tree in _TREES if (own := _own(root, tree)) is not None)
     for folder in (folder for top in tops for folder in _groups_below(top)):
-        if not folder.name.startswith(f"{_NAME}-"):
+        if not _NAMED.fullmatch(folder.name) or folder in ours:
             continue
         with contextlib.suppress(OSError):  # it lives, or is another user's, or has just gone
             lock = _lock(folder)

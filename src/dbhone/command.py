@@ -60,9 +60,20 @@ class Command:
             for name, value in os.environ.items()
             if not self.isolated or name in _NEEDED
         }
-        if self.lasting:  # what has the session's mark is ended when the session is over
-            inherited.pop(SESSION_VARIABLE, None)
+        inherited = self._marked(inherited)
         return inherited | self._of_account(inherited) | dict(self.env or {})
+
+    def helper_environment(self) -> dict[str, str]:
+        """Return hone's own environment, as far as the supervisor and bubblewrap need it."""
+        return self._marked({name: os.environ[name] for name in _NEEDED & os.environ.keys()})
+
+    def _marked(self, environment: dict[str, str]) -> dict[str, str]:
+        """Return the environment with the session's mark, by which its remains are killed.
+
+        A lasting program and its supervisor do not have it.
+        """
+        unmarked = {SESSION_VARIABLE} if self.lasting else set()
+        return {name: value for name, value in environment.items() if name not in unmarked}
 
     def _of_account(self, inherited: dict[str, str]) -> dict[str, str]:
         """Return the variables that name the account; drop TMPDIR, a folder of hone's own user."""
@@ -96,8 +107,3 @@ class Command:
         if shutil.which(str(file) if "/" in program else program, path=path) is None:
             reason = errno.EACCES if file.exists() else errno.ENOENT
             raise ToolError(f"cannot run {program}: {os.strerror(reason)}")
-
-
-def least_environment() -> dict[str, str]:
-    """Return hone's own environment, as far as its helpers need it."""
-    return {name: value for name, value in os.environ.items() if name in _NEEDED}

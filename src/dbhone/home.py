@@ -38,6 +38,9 @@ _PASSABLE = 0o711
 _PATIENCE = 5.0
 _POLL = 0.1
 
+_MADE_LATER = frozenset({"versions.toml", "installed", "logging"})
+"""What a home may hold besides: the user's known versions, and what hone has to put back."""
+
 
 @dataclass(frozen=True, slots=True)
 class Home:
@@ -312,7 +315,7 @@ def _make_home(home: Home) -> None:
 
 def _holds_nothing_else(home: Home) -> bool:
     """Return whether only hone uses the folder; else, as for /root, hone leaves its mode alone."""
-    ours = {place.name for place in home.places()}
+    ours = {place.name for place in home.places()} | _MADE_LATER
     return all(
         path.name in ours or path.name.startswith(home.database.name)
         for path in home.root.iterdir()

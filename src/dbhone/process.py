@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from dbhone.account import LENT, lendable
-from dbhone.command import Command, least_environment
+from dbhone.command import Command
 from dbhone.errors import MachineError, ToolError
 from dbhone.sandbox import PACKAGE, PROGRAM, argv_of, trial_argv
 
@@ -114,7 +114,7 @@ class Process:
                     (*_SUPERVISOR, *words, "--", *start.argv),
                     cwd=command.cwd,
                     # The program's own environment may name a stranger's libraries.
-                    env=least_environment(),
+                    env=command.helper_environment(),
                     stdin=source,
                     stdout=output,
                     stderr=errors,
@@ -268,7 +268,7 @@ class _Start:
         )
         return cls(
             argv=argv,
-            environment=_listed(least_environment()),
+            environment=_listed(command.helper_environment()),
             words=("-", *rest, limits),
             inputs=sandbox.inputs(command.cwd, command.account),
         )

@@ -128,7 +128,7 @@ def _as_root(words: tuple[str, ...], log: Path) -> bool:
     settings = tuple(f"{name}={value}" for name, value in _UNATTENDED.items())
     sudo = () if os.geteuid() == 0 else ("sudo", "-n")
     argv = (*sudo, "env", *settings, *words)
-    return process.run(Command(argv=argv, cwd=Path("/"), log=log)).ok
+    return process.run(Command(argv=argv, cwd=Path("/"), log=log, lasting=True)).ok
 
 
 def distribution() -> str:

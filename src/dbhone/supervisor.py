@@ -70,12 +70,15 @@ class _Usage:
 
 
 def _kill_all_children(usage: _Usage) -> None:
-    """Kill until no descendant is left: orphans of the killed become our children in turn."""
+    """Kill until no descendant is left: orphans of the killed become our children in turn.
+
+    One that may not be killed, such as sudo, is waited for.
+    """
     while True:
         for pid in _children(os.getpid()):
             try:
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
+            except (ProcessLookupError, PermissionError):
                 pass
         try:
             usage.add(os.wait3(0)[2])
@@ -165,8 +168,9 @@ class _Program:
         if self.enclosed:
             _limit(self.limits)
         _become(self.account)
-        # After the account: a change of credentials clears it, see prctl(2).
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if self.lifetime != "lasting":
+            # After the account: a change of credentials clears it, see prctl(2).
+            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != supervisor:  # it was killed before PR_SET_PDEATHSIG took effect
             os._exit(127)
         signal.set_wakeup_fd(-1)
@@ -213,8 +217,8 @@ class _Target:
     def send(self, number: int) -> None:
         try:
             signal.pidfd_send_signal(self._descriptor, number)
-        except ProcessLookupError:
-            pass  # it has just ended
+        except (ProcessLookupError, PermissionError):
+            pass  # it has just ended, or is another user's, as sudo is
 
 
 def _start_enclosed(program: _Program, status: int, control: int) -> tuple[int, _Target | None]:

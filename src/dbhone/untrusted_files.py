@@ -93,6 +93,11 @@ def real_path(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
+def is_inside(root: Path, path: Path) -> bool:
+    """Return whether a path below ``root`` stays there: no link on its way leads out."""
+    return real_path(path).is_relative_to(real_path(root))
+
+
 def read_untrusted(path: Path, *, start: int = 0, limit: int = LIMIT) -> bytes:
     """Return a file's bytes from ``start`` on.
 

@@ -7,21 +7,25 @@ import os
 import shutil
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from dbhone import process
 from dbhone.compilation import builder, kept_builds, profile
+from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile import FinishedTraining, Profile
-from dbhone.compilation.profile_counts import counters_of, counters_of_build
-from dbhone.compilation.toolchain import find_compiler, installed
-from dbhone.compilation.transforms.base import Pass
+from dbhone.compilation.profile_counts import Counters, counters_of, counters_of_build
+from dbhone.compilation.toolchain import Compiler, find_compiler, installed
+from dbhone.compilation.transforms.base import CompilerFamily, Pass
+from dbhone.compilation.variant import parse_variant
 from dbhone.errors import ProfileError
 from dbhone.home import Home, Session, open_session
 from dbhone.process import can_enclose
 from dbhone.source.tree import SourceTree
+from tests.compilation.plain_build import plain_build
 from tests.compilation.tiny import WORK, Tiny, make_spec, make_tree
 
 COMPILERS = ["gcc", "clang"]
@@ -175,10 +179,10 @@ def test_a_training_is_found_again(tmp_path: Path, session: Session, compiler: s
     tree = make_tree(tmp_path / "source")
     kept = train(tree, session, compiler)
     build = instrumented(tree, session, compiler)
-    found = profile.find_profile(session.home, profile.training_key(build, ["main"]))
+    found = profile.find_profile(session.home, build, ["main"])
     assert found is not None
     assert found.digest == kept.digest
-    assert profile.find_profile(session.home, profile.training_key(build, ["cte"])) is None
+    assert profile.find_profile(session.home, build, ["cte"]) is None
 
 
 def test_no_counters_are_an_error(tmp_path: Path, session: Session, compiler: str) -> None:
@@ -274,3 +278,70 @@ def test_a_context_sensitive_profile_is_counted_in_what_the_first_one_made(
     assert finished.manifest.profile is not None
     assert finished.manifest.profile.units_without_profile == 0
     assert subprocess.run([finished.path("program")], check=True, capture_output=True).stdout
+
+
+class SameCounters(Counters):
+    """What every training leaves, whatever was trained."""
+
+    suffix = ".gcda"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {}
+
+    def merge(self) -> Path:
+        return self.folder
+
+    def functions(self) -> Iterator[tuple[str, list[int]]]:
+        yield "work", [1]
+
+
+def keep_same(source: str, session: Session, *, data: str = "counts") -> tuple[Build, Profile]:
+    """Train a build of a source; return it, and the profile."""
+    inputs = BuildInputs(dbms="tiny", source="dir:tree", variant=parse_variant("pgo"))
+    build = plain_build(session.workdir("build"), inputs, source_digest=source, digest=source)
+    compiler = Compiler(
+        family=CompilerFamily.GCC,
+        path=Path("gcc"),
+        version="12.2.0",
+        identity=build.manifest.compiler_identity,
+    )
+    counters = SameCounters(session.workdir("counters"), session)
+    (counters.folder / "work.gcda").write_text(data)
+    finished = FinishedTraining(
+        build=build,
+        compiler=compiler,
+        counters=counters,
+        key=profile.training_key(build, ["main"]),
+        began=0.0,
+        trained_on=("main",),
+        seconds=1.5,
+    )
+    return build, profile.collect(finished, session)
+
+
+def test_equal_profiles_of_two_sources_are_two(session: Session) -> None:
+    both = [keep_same(source, session) for source in ("1", "2")]
+    assert len({kept.digest for _, kept in both}) == 1
+    for build, own in both:
+        for found in (
+            profile.find_profile(session.home, build, ["main"]),
+            profile.find_used(session.home, build, own.trained()),
+        ):
+            assert found is not None
+            assert found.facts.source_digest == build.manifest.source_digest
+
+
+def test_a_profile_in_a_folder_of_before_is_found_by_the_source_that_it_is_of(
+    session: Session,
+) -> None:
+    build, kept = keep_same("1", session)
+    kept.folder.rename(session.home.profiles / kept.digest)
+    other, _ = keep_same("2", session, data="others")
+    for each in (build, other):
+        training = session.home.profiles / f"{profile.training_key(each, ['main'])}.training"
+        training.write_text(f"{kept.digest}\n")
+    assert profile.find_profile(session.home, build, ["main"]) is not None
+    assert profile.find_used(session.home, build, kept.trained()) is not None
+    assert profile.find_profile(session.home, other, ["main"]) is None
+    assert profile.find_used(session.home, other, kept.trained()) is None

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.toolchain import CalledProgram, Compiler
 from dbhone.compilation.transforms.base import CompilerFamily
+from tests.compilation.plain_build import plain_build
 from tests.compilation.tiny import Tiny, make_spec, make_tree
 
 GCC = Compiler(
@@ -69,6 +72,52 @@ def test_the_linker_that_a_compiler_would_call_is_no_input_where_another_is_name
     called = CalledProgram(path=Path("/usr/bin/ld"), identity="ld 1")
     with_it = dataclasses.replace(spec, compiler=dataclasses.replace(GCC, linker=called))
     assert with_it.digest() == dataclasses.replace(spec, compiler=GCC).digest()
+
+
+CLANG = dataclasses.replace(
+    GCC,
+    family=CompilerFamily.CLANG,
+    path=Path("/usr/bin/clang"),
+    linker=CalledProgram(path=Path("/usr/bin/ld"), identity="ld 1"),
+)
+
+
+@pytest.fixture
+def lld(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an lld that comes before the real one."""
+    program = tmp_path / "bin" / "ld.lld-12"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho LLD 12.0.1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    return program
+
+
+def test_the_linker_that_a_variant_names_is_an_input_and_the_usual_one_is_none(
+    tmp_path: Path, lld: Path
+) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), "lto")
+    other = CalledProgram(path=Path("/usr/bin/ld"), identity="ld 2")
+    usual, newer = (
+        dataclasses.replace(spec, compiler=one)
+        for one in (CLANG, dataclasses.replace(CLANG, linker=other))
+    )
+    before = usual.digest()
+    assert newer.digest() == before
+    lld.write_text("#!/bin/sh\necho LLD 12.0.2\n")
+    assert usual.digest() != before
+
+
+def test_a_build_of_when_it_was_none_is_as_it_was_until_that_linker_changes(
+    tmp_path: Path, lld: Path
+) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), "lto")
+    old, _ = dataclasses.replace(spec, compiler=CLANG).old_digests()
+    assert [program.path for program in old.without] == [lld]
+    inputs = BuildInputs(dbms="tiny", source="dir:tree", variant=spec.inputs.variant)
+    for days, is_alike in ((-1, False), (1, True)):
+        built_at = datetime.now(UTC) + timedelta(days=days)
+        assert old.is_of(plain_build(tmp_path, inputs, built_at=built_at)) is is_alike
 
 
 def test_a_patched_linker_that_tells_the_same_version_makes_another_build(

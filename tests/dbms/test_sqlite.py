@@ -61,6 +61,17 @@ def test_the_version_is_the_trees_own(tmp_path: Path) -> None:
     assert PLUGIN.version(make_tree(tmp_path / "tree", autosetup=False)) == "3.40.1"
 
 
+def test_what_is_no_version_is_not_shown_as_one(tmp_path: Path) -> None:
+    private = tmp_path / "key"
+    private.write_bytes(b"secret\xff")
+    tree = make_tree(tmp_path / "tree", autosetup=False)
+    (tree / "VERSION").unlink()
+    (tree / "VERSION").symlink_to(private)
+    with pytest.raises(SourceError, match="no version of SQLite") as raised:
+        PLUGIN.version(tree)
+    assert "secret" not in str(raised.value)
+
+
 def test_a_tree_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "VERSION").write_text("1.0")
     with pytest.raises(SourceError, match="not SQLite's source tree"):

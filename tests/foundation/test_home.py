@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from dbhone.capture import live
 from dbhone.errors import MachineError, UsageError
 from dbhone.home import Home, is_alive, locate, open_session, open_traceless_session
+from dbhone.package import originals
+from dbhone.source.known_versions import FILE
 from tests.foundation.test_process import wait_until_gone
 
 _DYING = """\
@@ -152,6 +155,15 @@ def test_a_folder_of_other_things_is_no_home(tmp_path: Path) -> None:
         pass
     assert mode(data) == 0o755
     assert {path.name for path in tmp_path.iterdir()} == {"data", "main.py"}
+
+
+@pytest.mark.parametrize("name", [FILE, originals._FOLDER, live._FOLDER])
+def test_what_hone_or_its_user_puts_into_a_home_makes_no_other_folder_of_it(
+    name: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).mkdir()
+    with open_session(Home(tmp_path)) as session:
+        assert session.home.builds.is_dir()
 
 
 def test_an_empty_name_is_no_home() -> None:

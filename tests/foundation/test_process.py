@@ -17,6 +17,7 @@ from dbhone import process as module
 from dbhone.account import Account, Tenant
 from dbhone.command import SESSION_VARIABLE, Command
 from dbhone.errors import MachineError, ToolError
+from dbhone.home import Home, open_session
 from dbhone.process import Finished, Process, lines, run
 
 _SPAWNER = """\
@@ -121,10 +122,11 @@ def test_a_lasting_program_comes_to_its_end_though_hone_has_ended(tmp_path: Path
     code = "import pathlib; pathlib.Path('begun').touch(); input(); pathlib.Path('done').touch()"
     os.mkfifo(tmp_path / "go")
     script = (
-        "import sys, pathlib; from dbhone.process import *\n"
+        "import sys, pathlib; from dbhone.home import *; from dbhone.process import *\n"
         f"command = Command(argv=(sys.executable, '-c', {code!r}), cwd=pathlib.Path.cwd(),"
         " stdin=pathlib.Path('go'), lasting=True)\n"
-        "Process(command, capture=False).wait(None)\n"
+        "with open_session(Home(pathlib.Path('home'))):\n"
+        "    Process(command, capture=False).wait(None)\n"
     )
     hone = subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path)
     with (tmp_path / "go").open("w") as go:
@@ -132,9 +134,47 @@ def test_a_lasting_program_comes_to_its_end_though_hone_has_ended(tmp_path: Path
             time.sleep(0.01)
         hone.kill()
         hone.wait()
+        with open_session(Home(tmp_path / "home")):
+            pass  # it ends what is left of the one before
         go.write("\n")
     while not (tmp_path / "done").exists():
         time.sleep(0.01)
+
+
+def test_a_lasting_program_outlives_its_supervisor(tmp_path: Path) -> None:
+    code = "import pathlib; input(); pathlib.Path('done').touch(); input()"
+    os.mkfifo(tmp_path / "go")
+    command = replace(python(code, cwd=tmp_path), stdin=tmp_path / "go", lasting=True)
+    with (
+        (tmp_path / "go").open("r+b", buffering=0) as go,
+        Process(command, capture=True) as process,
+    ):
+        supervisor = int(Path(f"/proc/{process.pid}/stat").read_text().split()[3])
+        os.kill(supervisor, signal.SIGKILL)
+        with pytest.raises(MachineError, match="was killed from outside"):
+            process.finish()
+        go.write(b"\n")
+        while not (tmp_path / "done").exists():
+            assert is_running(process.pid)
+            time.sleep(0.01)
+        go.write(b"\n")
+
+
+def test_what_may_not_be_killed_is_waited_for() -> None:
+    """As sudo's programs, if hone's user is another."""
+    code = (
+        "import os, signal\n"
+        "from dbhone import supervisor\n"
+        "def refuse(*_): raise PermissionError\n"
+        "child = os.fork() or os._exit(0)\n"
+        "supervisor._children = lambda _: [child]\n"
+        "os.kill = signal.pidfd_send_signal = refuse\n"
+        "supervisor._Target(child).send(signal.SIGTERM)\n"
+        "supervisor._kill_all_children(supervisor._Usage())\n"
+        "os.waitpid(child, os.WNOHANG)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, check=False)
+    assert ended.stderr.endswith(b"ChildProcessError: [Errno 10] No child processes\n")
 
 
 def test_leaving_a_process_ends_it_with_all_its_descendants(tmp_path: Path) -> None:

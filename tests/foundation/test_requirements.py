@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,14 @@ def test_root_installs_packages(machine: Path, log: Path) -> None:
     assert update.endswith("update noninteractive")
     assert "install -y --no-install-recommends" in installed
     assert installed.endswith("no-such noninteractive")
+
+
+def test_what_a_package_has_started_stays(machine: Path, log: Path) -> None:
+    pid = machine / "pid"
+    daemon = f"setsid sleep 600 & echo $! >{pid}"
+    command(machine, "apt-get", f'case "$*" in *install*) {daemon} ;; esac')
+    install(Missing(requirements=(ABSENT,)), log)
+    os.kill(int(pid.read_text()), signal.SIGKILL)  # it raises an error if there is no such process
 
 
 def test_old_lists_of_packages_do_not_stop_it(machine: Path, log: Path) -> None:

@@ -24,6 +24,7 @@ from dbhone.tenant import tenancy
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root lends accounts")
 enclosing = pytest.mark.skipif(not can_enclose(), reason=str(why_not_enclosed()))
+SESSION = "0123456789ab"
 limiting = pytest.mark.skipif(cgroup.refusal() is not None, reason=str(cgroup.refusal()))
 
 
@@ -198,7 +199,7 @@ def test_the_next_hone_ends_and_removes_what_a_dead_one_left_in_any_home(tmp_pat
     code = (
         "import time\n"
         "from dbhone.cgroup import make_group\n"
-        "group = make_group('dead', memory=1 << 30, processes=100)\n"
+        "group = make_group('0123456789ab', memory=1 << 30, processes=100)\n"
         "print(*group.folders, flush=True)\n"
         "time.sleep(600)\n"
     )
@@ -219,21 +220,38 @@ def test_the_next_hone_ends_and_removes_what_a_dead_one_left_in_any_home(tmp_pat
 
 
 def test_where_the_kernel_has_no_groups_there_are_none(tmp_path: Path) -> None:
-    assert make_group("x", memory=1, processes=1, root=tmp_path) is None
+    assert make_group(SESSION, memory=1, processes=1, root=tmp_path) is None
     assert cgroup.refusal(tmp_path) is not None
     remove_dead_groups(tmp_path)
 
 
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return a root with a tree of version 1, in which groups are plain folders."""
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text("3:memory:/box\n")
+    (tmp_path / "sys/fs/cgroup/memory/box").mkdir(parents=True)
+    return tmp_path
+
+
+def test_groups_of_others_and_those_that_hone_is_in_are_no_dead_ones(root: Path) -> None:
+    tree, ours = root / "sys/fs/cgroup/memory", f"dbhone-{SESSION}-01234567"
+    (root / "proc/self/cgroup").write_text(f"3:memory:/{ours}/hone\n")
+    kept = {
+        f"{ours}/hone",
+        "dbhone-nightly.service",
+        "dbhone-x",
+        f"dbhone-{SESSION}-01234567.scope",
+    }
+    for name in (*kept, f"box/dbhone-{SESSION}-89abcdef", "dbhone-trial7-89abcdef"):
+        (tree / name).mkdir(parents=True)
+    remove_dead_groups(root)
+    left = {str(path.relative_to(tree)) for path in tree.rglob("*")}
+    assert left == {*kept, ours, "box"}
+
+
 class TestAnotherHoneSweepsMeanwhile:
     """It may take a new group for a dead hone's, until that is locked."""
-
-    @pytest.fixture
-    def root(self, tmp_path: Path) -> Path:
-        """Return a root with a tree of version 1, in which groups are plain folders."""
-        (tmp_path / "proc/self").mkdir(parents=True)
-        (tmp_path / "proc/self/cgroup").write_text("3:memory:/box\n")
-        (tmp_path / "sys/fs/cgroup/memory/box").mkdir(parents=True)
-        return tmp_path
 
     @pytest.fixture(params=["removed", "locked"])
     def swept(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
@@ -254,7 +272,7 @@ class TestAnotherHoneSweepsMeanwhile:
         return swept
 
     def test_then_a_tenant_gets_another_group(self, root: Path, swept: list[Path]) -> None:
-        group = make_group("x", memory=1, processes=1, root=root)
+        group = make_group(SESSION, memory=1, processes=1, root=root)
         assert group is not None
         assert swept
         assert not swept[0].exists()
@@ -273,6 +291,6 @@ class TestAnotherHoneSweepsMeanwhile:
             raise PermissionError
 
         monkeypatch.setattr(cgroup, "_limit", limit)
-        assert make_group("x", memory=1, processes=1, root=root) is None
+        assert make_group(SESSION, memory=1, processes=1, root=root) is None
         assert len(tried) == 1
         assert not tried[0].exists()

@@ -14,13 +14,15 @@ from tests.compilation.plain_build import plain_build
 from tests.source.make_elf import elf
 
 
-def put_tree(home: Home, *files: str) -> str:
-    """Keep a source tree with these files in a home; return its digest."""
+def put_tree(home: Home, *files: str, links: dict[str, Path] | None = None) -> str:
+    """Keep a source tree with these files, and links to others, in a home; return its digest."""
     draft = home.root / "draft"
     for name in files:
         path = draft / "tree" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(name)
+    for name, target in (links or {}).items():
+        (draft / "tree" / name).symlink_to(target)
     return publish_tree(draft, home, reference="dir:tree", resolved="dir:tree").digest
 
 

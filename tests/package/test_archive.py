@@ -84,6 +84,28 @@ def test_a_tar_with_other_owners_is_refused() -> None:
         unpack(sealed(zstandard.compress(bytes(tar))))
 
 
+@pytest.mark.parametrize("moment", ["inf", "nan", "1e400", "x"])
+def test_a_time_that_is_none_is_refused(moment: str) -> None:
+    with pytest.raises(PackageError):
+        unpack(with_record("mtime", moment))
+
+
+def test_a_sparse_file_is_refused_before_its_holes_are_read() -> None:
+    tar = with_record("GNU.sparse.map", "0,0,1000000000000000,0")
+    with pytest.raises(PackageError, match="not an ordinary file"):
+        unpack(tar)
+
+
+def with_record(key: str, value: str) -> bytes:
+    """Return a package whose one file has a record of its own in the tar's extended header."""
+    text = io.BytesIO()
+    with tarfile.open(fileobj=text, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        info = tarfile.TarInfo("server-1.0/a")
+        info.pax_headers = {key: value}
+        tar.addfile(info)
+    return sealed(zstandard.compress(text.getvalue()))
+
+
 def sealed(compressed: bytes) -> bytes:
     """Return a file with a right seal around something else."""
     from dbhone.package import archive

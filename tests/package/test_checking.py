@@ -1,21 +1,27 @@
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
+import json
+import math
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.compilation.transforms._microarchitecture import V3_FLAGS
-from dbhone.errors import PackageError, UsageError
+from dbhone.errors import HoneError, PackageError, UsageError
 from dbhone.package.archive import Entry, pack, unpack
 from dbhone.package.checking import check_package
 from dbhone.package.content import public_reference
 from dbhone.package.packing import SAMPLES
-from dbhone.package.proof import KEY, SIGNED, read_public_key, read_signing_key
+from dbhone.package.proof import KEY, SIGNED, UNSIGNED, read_public_key, read_signing_key
 from dbhone.verification.outcome import Failure, ListComparison
 from tests.package.packages import OUTCOME, image, measurement, package, samples, write_keys
 
@@ -116,6 +122,63 @@ def test_a_c_library_of_no_version_is_no_statement() -> None:
         check_package(package(glibc="two"))
 
 
+ODD = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.sampled_from([-1, 10**12, 10**400, 1e308, math.inf, -math.inf, math.nan, [], {}, "", "x"]),
+    st.text(max_size=3),
+)
+
+
+@given(st.data())
+def test_odd_values_in_a_statement_are_refused_or_borne(data: st.DataObject) -> None:
+    *_, proof = sorted(unpack(UNSIGNED_FILE)[2], key=lambda entry: entry.name == UNSIGNED)
+    statements = [json.loads(line) for line in proof.data.splitlines()]
+    place, key = data.draw(st.sampled_from([*places([each["predicate"] for each in statements])]))
+    place[key] = data.draw(ODD)
+    check_or_refuse(b"".join(json.dumps(each).encode() + b"\n" for each in statements), UNSIGNED)
+
+
+@given(st.data())
+def test_odd_values_among_the_samples_are_refused_or_borne(data: st.DataObject) -> None:
+    entry = next(each for each in unpack(UNSIGNED_FILE)[2] if each.name == SAMPLES)
+    lines = [line.split(b",") for line in entry.data.splitlines()]
+    cells = data.draw(st.sampled_from(lines))
+    at = data.draw(st.integers(min_value=0, max_value=len(cells) - 1))
+    cells[at] = str(data.draw(ODD)).encode(errors="surrogatepass")
+    check_or_refuse(b"\n".join(map(b",".join, lines)) + b"\n", SAMPLES)
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield all places of values in plain values, as the container and the key."""
+    for key in value if isinstance(value, dict) else range(len(value)):
+        # What was found is computed anew, and only compared.
+        if key != "found":
+            yield value, key
+            if isinstance(value[key], dict | list):
+                yield from places(value[key])
+
+
+def check_or_refuse(data: bytes, name: str) -> None:
+    """Check a package in which a file was replaced, also where the statements speak of it."""
+    root, moment, entries = unpack(UNSIGNED_FILE)
+    files = {entry.name: dataclasses.replace(entry) for entry in entries}
+    before = files[name]
+    files[name] = dataclasses.replace(before, data=data)
+    proof = files[UNSIGNED].data.replace(before.digest.encode(), files[name].digest.encode())
+    files[UNSIGNED] = dataclasses.replace(files[UNSIGNED], data=proof)
+    with contextlib.suppress(HoneError), warnings.catch_warnings(), np.errstate(all="ignore"):
+        check_package(pack(files.values(), root, moment))
+
+
+@pytest.mark.parametrize("layouts", [-1, 10**12, math.inf])
+def test_layouts_that_no_run_has_are_refused(layouts: float) -> None:
+    said = copy.deepcopy(measurement(samples()))
+    said["measured"]["layouts"] = layouts
+    with pytest.raises(PackageError, match="measurement is malformed"):
+        check_package(package(said=said))
+
+
 @given(
     st.integers(min_value=0, max_value=len(UNSIGNED_FILE) - 1),
     st.integers(min_value=1, max_value=255),
@@ -144,6 +207,23 @@ def test_a_file_of_which_no_statement_speaks_is_caught() -> None:
         check_package(replaced(UNSIGNED_FILE, "bin/more", b"x"))
 
 
+def test_a_second_proof_that_nobody_signed_is_caught(tmp_path: Path) -> None:
+    private, public = write_keys(tmp_path)
+    file = replaced(package(read_signing_key(private)), UNSIGNED, b"signed, believe me\n")
+    with pytest.raises(PackageError, match=f"holds the undeclared file {UNSIGNED}"):
+        check_package(file, read_public_key(public))
+
+
+def test_a_proof_that_became_a_program_is_caught() -> None:
+    root, moment, entries = unpack(UNSIGNED_FILE)
+    changed = [
+        dataclasses.replace(each, executable=True) for each in entries if each.name == UNSIGNED
+    ]
+    kept = [each for each in entries if each.name != UNSIGNED]
+    with pytest.raises(PackageError, match="is a program, not an ordinary file"):
+        check_package(pack([*kept, *changed], root, moment))
+
+
 def test_a_package_under_another_name_or_of_another_time_is_caught() -> None:
     name, moment, entries = unpack(UNSIGNED_FILE)
     for file in (pack(entries, "server-2.0", moment), pack(entries, name, 1)):
@@ -168,7 +248,10 @@ def test_the_grade_of_another_build_is_caught() -> None:
 
 def test_a_permission_that_was_changed_is_caught() -> None:
     root, moment, entries = unpack(UNSIGNED_FILE)
-    changed = [dataclasses.replace(entry, executable=not entry.executable) for entry in entries]
+    changed = [
+        dataclasses.replace(entry, executable=entry.name != UNSIGNED and not entry.executable)
+        for entry in entries
+    ]
     with pytest.raises(PackageError, match="is not the file"):
         check_package(pack(changed, root, moment))
 

@@ -62,6 +62,13 @@ def test_malformed_samples_are_told(data: bytes) -> None:
         of_csv(data)
 
 
+def test_samples_that_share_no_subject_step_or_block_are_too_many() -> None:
+    header, *_ = to_csv(samples()).splitlines(keepends=True)
+    lines = (f"{at},s{at},p{at},1.0,\n".encode() for at in range(3000))
+    with pytest.raises(PackageError, match="too many to be those of one run"):
+        of_csv(header + b"".join(lines))
+
+
 def test_what_a_package_says_of_an_effect_does_not_follow_from_the_analysis_s_types() -> None:
     found = findings(MEASURED, of_csv(to_csv(samples())))
     both = {"subject", "group", "in_sample", "metric", "ratio", "low", "high", "blocks"}

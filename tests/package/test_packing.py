@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -47,7 +47,9 @@ def measured(digest: str) -> EnclosedMeasurement:
     run = a_run()
     subjects = (*run.subjects[:-1], replace(run.subjects[-1], build_digest=digest))
     run = replace(run, subjects=subjects)
-    return EnclosedMeasurement(run=run, samples=samples(run), subject=subjects[-1])
+    return EnclosedMeasurement(
+        run=run, samples=samples(run), subject=subjects[-1], began=run.created_at
+    )
 
 
 @pytest.mark.parametrize("packaging", PACKAGINGS)
@@ -62,6 +64,18 @@ def test_the_read_me_says_of_another_builds_measurement_only_where_it_is_so(
     package = packed(build, home, None if digest is None else measured(digest))
     assert (OTHERS in read_me(package)) is another
     assert ("its rules" in read_me(package)) is (packaging is not None)
+
+
+def test_a_build_that_was_made_anew_since_it_was_measured_is_not_packed_as_measured(
+    tmp_path: Path,
+) -> None:
+    home = Home(tmp_path / "home")
+    build = server_build(tmp_path, put_tree(home, "LICENSE"))
+    before = build.manifest.built_at - timedelta(seconds=1)
+    with pytest.raises(UsageError, match="made anew after run 7 had begun to measure it"):
+        packed(build, home, replace(measured(build.digest), began=before))
+    of_another = replace(measured("2" * 64), began=before)
+    assert OTHERS in read_me(make_package(build, home, of_another, None))
 
 
 @pytest.mark.parametrize("foreign", [None, "apt:mysql-8.0=8.0.38"])

@@ -35,17 +35,17 @@ def find(home: Home, digest: str) -> Build | None:
 def find_made(home: Home, spec: BuildSpec) -> Build | None:
     """Return the finished build that ``spec`` describes, None if there is none.
 
-    An old build does not say by which assembler and linker it was made: by today's if these are
-    the same since then.
+    An old build does not say of all inputs what they were, such as assembler and linker: they were
+    today's if these are the same since then.
     """
     build = find(home, spec.digest())
     if build is not None:
         return build
-    old = find(home, spec.old_digest())
-    if old is None:
-        return None
-    is_alike = all(program.is_as_it_was(old.manifest.built_at) for program in spec.called)
-    return old if is_alike else None
+    for old in spec.old_digests():
+        build = find(home, old.digest)
+        if build is not None and old.is_of(build):
+            return build
+    return None
 
 
 def keep_build(result: Path, manifest: Manifest, session: Session) -> Build:

@@ -27,7 +27,7 @@ COMPILER_WRAPPER = Path(__file__).with_name("compiler_wrapper.py")
 RECORDING_COMPILERS = ("cc", "c++")
 """The names of the programs that a build calls as its C and its C++ compiler."""
 _OBJECTS = "objects"
-_FOLDER_SEEN, _TREE_SEEN = Path("/hone-build"), Path("/hone-source")
+FOLDER_SEEN, TREE_SEEN = Path("/hone-build"), Path("/hone-source")
 """What an enclosed build sees: no machine has anything of these names."""
 
 
@@ -52,7 +52,7 @@ def usual_folder_seen(home: Home, source_digest: str) -> Path:
 
 
 def _folder_seen(objects: Path) -> Path:
-    return _FOLDER_SEEN if process.can_enclose() else objects
+    return FOLDER_SEEN if process.can_enclose() else objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class BuildPlaces:
     @property
     def tree_seen(self) -> Path:
         """Where the build sees its source."""
-        return _TREE_SEEN if process.can_enclose() else self.tree
+        return TREE_SEEN if process.can_enclose() else self.tree
 
     def make(self, account: Account | None) -> None:
         """Make the folders, those that the build's steps write in for their account."""

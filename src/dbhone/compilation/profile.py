@@ -27,10 +27,21 @@ class ProfileFacts(TrainedProfile):
     instrumented_build: str
     files: int
 
+    @property
+    def name(self) -> str:
+        """The name of the profile's folder; equal counters may be of two sources."""
+        parts = {"trained_on", "digest", "source_digest", "compiler_identity"}
+        return digest_of(self.model_dump(mode="json", include=parts))
+
+    def fits(self, *, source_digest: str | None, compiler_identity: str) -> bool:
+        """Return whether it was made from this source, if one is given, by this compiler."""
+        is_of_source = source_digest in (None, self.source_digest)
+        return is_of_source and self.compiler_identity == compiler_identity
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A checked profile in its folder, named by the digest of its content."""
+    """A checked profile in its folder, which was once named by the digest of the counters alone."""
 
     folder: Path
     facts: ProfileFacts
@@ -75,18 +86,39 @@ def training_key(build: Build, workload: object) -> str:
     return digest_of(inputs)
 
 
-def find_profile(home: Home, key: str) -> Profile | None:
-    """Return the profile of an earlier training with the same key, None if there is none."""
+def find_profile(home: Home, build: Build, workload: object) -> Profile | None:
+    """Return the profile of an earlier training of a build, None if there is none.
+
+    Where the counters were once found to be those of another source, it is that one's profile.
+    """
+    key, manifest = training_key(build, workload), build.manifest
     try:
-        digest = (home.profiles / f"{key}.training").read_text(encoding="ascii").strip()
+        name = (home.profiles / f"{key}.training").read_text(encoding="ascii").strip()
     except OSError:
         return None
-    return find_kept(home, digest)
+    found = _read(home.profiles / name)
+    compiler, source = manifest.compiler_identity, manifest.source_digest
+    if found is None or not found.facts.fits(source_digest=source, compiler_identity=compiler):
+        return None
+    return found
 
 
-def find_kept(home: Home, digest: str) -> Profile | None:
-    """Return the profile with this digest, None if the home does not hold it."""
-    folder = home.profiles / digest
+def find_used(home: Home, build: Build, used: TrainedProfile) -> Profile | None:
+    """Return a profile that a build has taken, None if the home does not hold it."""
+    manifest = build.manifest
+    source = None if manifest.inputs.profile_source else manifest.source_digest
+    for folder in sorted(home.profiles.iterdir()):
+        found = _read(folder)
+        if (
+            found is not None
+            and (found.digest, found.facts.trained_on) == (used.digest, used.trained_on)
+            and found.facts.fits(source_digest=source, compiler_identity=manifest.compiler_identity)
+        ):
+            return found
+    return None
+
+
+def _read(folder: Path) -> Profile | None:
     try:
         text = (folder / "profile.json").read_text(encoding="utf-8")
         facts = ProfileFacts.model_validate_json(text)
@@ -154,9 +186,9 @@ def _keep(facts: ProfileFacts, data: Path, key: str, session: Session) -> Profil
     take_back(draft)
     open_to_all(draft)
     write_whole(draft / "profile.json", facts.model_dump_json(indent=2) + "\n")
-    final = session.home.profiles / facts.digest
+    final = session.home.profiles / facts.name
     publish(draft, final)
-    write_whole(session.home.profiles / f"{key}.training", facts.digest + "\n")
+    write_whole(session.home.profiles / f"{key}.training", facts.name + "\n")
     return Profile(final, facts)
 
 

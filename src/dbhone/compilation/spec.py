@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +13,16 @@ from dbhone.compilation.bolt import check_memory
 from dbhone.compilation.distribution_rules import SYSTEM_FILES, check_packaging
 from dbhone.compilation.host import native_cpu_flags
 from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.manifest import Build
+from dbhone.compilation.named_paths import NamedPath, library_folder, named_paths, paths_in
 from dbhone.compilation.profile import Profile
-from dbhone.compilation.toolchain import CalledProgram, Compiler, identity_of, version_line
+from dbhone.compilation.toolchain import (
+    CalledProgram,
+    Compiler,
+    called_program,
+    identity_of,
+    version_line,
+)
 from dbhone.compilation.transforms.base import (
     FOLDER_PLACEHOLDER,
     PROFILE_PLACEHOLDER,
@@ -25,9 +31,9 @@ from dbhone.compilation.transforms.base import (
     Pass,
     Slot,
 )
-from dbhone.dbms.base import LIBRARIES_VARIABLE, BuildRequest, Dbms, Recipe
-from dbhone.errors import MachineError, ProfileError, ToolError, UsageError, VariantError
-from dbhone.files import absolute_path, digest_of
+from dbhone.dbms.base import BuildRequest, Dbms, Recipe
+from dbhone.errors import ProfileError, ToolError, UsageError, VariantError
+from dbhone.files import digest_of
 from dbhone.source.tree import SourceTree
 
 FORMAT = 1
@@ -39,8 +45,6 @@ _LINKER_PROGRAM = "ld."
 """A compiler that is told to use the linker NAME runs the program ``ld.NAME``."""
 _TOLERANT = "-Wno-error=coverage-mismatch"
 """gcc refuses a profile of other code unless it is told to leave changed functions out."""
-_PATH = re.compile(r"(?:^|[=:])(/[^=:]+)")
-"""A path in an option, such as ``-DWITH_SSL=/opt/ssl``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,12 +151,10 @@ class BuildSpec:
                 f"the linker {linker} cannot link functions in a random order",
                 hint=f"for 'layouts' take {' or '.join(layouts.LINKERS)}, or leave 'linker' out",
             )
-        own = self.inputs.variant.flags(self.compiler, self.pass_).link
-        other = next((flag for flag in own if flag.startswith(_USE_LINKER)), _USE_LINKER + linker)
-        if other != _USE_LINKER + linker:
+        if self._own_linker not in (None, linker):
             raise VariantError(
                 f"the variant {self.inputs.variant.name} with {self.compiler.label} links with"
-                f" {other.removeprefix(_USE_LINKER)}, not with {linker}",
+                f" {self._own_linker}, not with {linker}",
                 hint="leave 'linker' out",
             )
 
@@ -214,9 +216,9 @@ class BuildSpec:
         Those are among them that a distribution's rules look at.
         """
         libraries = library_folder()
-        named = (path for option in self.inputs.options for path in _PATH.findall(option))
+        named = (path for option in self.inputs.options for path in paths_in(option))
         system = SYSTEM_FILES if self.inputs.packaging else ()
-        return (*map(Path, named), *(() if libraries is None else (libraries,)), *system)
+        return (*named, *(() if libraries is None else (libraries,)), *system)
 
     def recipe(self, flags: Flags, tools: Tools, jobs: int) -> Recipe:
         """Return the steps that make this build with these flags and this many jobs.
@@ -247,20 +249,51 @@ class BuildSpec:
 
     @property
     def called(self) -> tuple[CalledProgram, ...]:
-        """The assembler and the linker that the compiler calls by its own choice."""
-        linker = self.compiler.linker if self.linker is None else None
-        return tuple(filter(None, (self.compiler.assembler, linker)))
+        """The assembler, and the linker that nobody names but the compiler or the variant."""
+        linker = self.compiler.linker if self._own_linker is None else self._variants_linker()
+        return self._with_assembler(linker)
+
+    @property
+    def _own_linker(self) -> str | None:
+        """The linker that the variant names, as one by clang with ``lto`` does, None if none."""
+        flags = self.inputs.variant.flags(self.compiler, self.pass_).link
+        named = (flag.removeprefix(_USE_LINKER) for flag in flags if flag.startswith(_USE_LINKER))
+        return next(named, None)
+
+    def _variants_linker(self) -> CalledProgram | None:
+        path = None if self._own_linker is None else self._find_linker(self._own_linker)
+        return None if path is None else called_program(path)
+
+    def _with_assembler(self, linker: CalledProgram | None) -> tuple[CalledProgram, ...]:
+        """Return the assembler, and a linker unless the user names one."""
+        unnamed = linker if self.linker is None else None
+        return tuple(filter(None, (self.compiler.assembler, unnamed)))
 
     def digest(self) -> str:
         """Return the digest of all inputs. Where the home folder is does not matter."""
-        inputs = self._digest_inputs()
-        if self.called:
-            inputs["called"] = [program.identity for program in self.called]
-        return digest_of(inputs)
+        inputs, named = self._digest_inputs(), self._named()
+        if named:
+            inputs["named"] = {self._symbolic(str(each.path)): each.identity for each in named}
+        return _digest_with(inputs, self.called)
 
-    def old_digest(self) -> str:
-        """Return the digest of a build of before 2026-11-27, when no called program was in it."""
-        return digest_of(self._digest_inputs())
+    def old_digests(self) -> tuple[OldDigest, ...]:
+        """Return the digests of builds of before, the newest first.
+
+        Before 2026-11-28 they had the compiler's usual linker where the variant names another, and
+        nothing of what is in files that the user names; before 2026-11-27 they had no program that
+        a compiler calls.
+        """
+        inputs, named, linker = self._digest_inputs(), self._named(), self._variants_linker()
+        without = (*named, *(() if linker is None else (linker,)))
+        usual = _digest_with(inputs, self._with_assembler(self.compiler.linker))
+        # With nothing left out it is today's digest.
+        newer = (OldDigest(digest=usual, without=without),) if without else ()
+        return (*newer, OldDigest(digest=digest_of(inputs), without=(*named, *self.called)))
+
+    def _named(self) -> tuple[NamedPath, ...]:
+        flags = self._flags(PROFILE_PLACEHOLDER, FOLDER_PLACEHOLDER)
+        steps = self.recipe(flags, _SYMBOLIC, jobs=1).steps
+        return named_paths(self.inputs.options, (word for step in steps for word in step.argv))
 
     def _digest_inputs(self) -> dict[str, object]:
         flags = self._flags(PROFILE_PLACEHOLDER, FOLDER_PLACEHOLDER)
@@ -303,6 +336,23 @@ class BuildSpec:
         return digest_of([line for line in output.splitlines() if "cc1" in line])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldDigest:
+    """The digest that a build of before has, and the inputs that are not in it."""
+
+    digest: str
+    without: tuple[CalledProgram | NamedPath, ...]
+
+    def is_of(self, build: Build) -> bool:
+        """Return whether the inputs that are not in it are as they were when it was made."""
+        return all(each.is_as_it_was(build.manifest.built_at) for each in self.without)
+
+
+def _digest_with(inputs: dict[str, object], called: tuple[CalledProgram, ...]) -> str:
+    more = {"called": [program.identity for program in called]} if called else {}
+    return digest_of({**inputs, **more})
+
+
 def linker_of(inputs: BuildInputs, compiler: Compiler) -> str | None:
     """Return the linker that the compiler is told to call, None for its own choice."""
     if inputs.linker is None and inputs.layouts:
@@ -313,20 +363,3 @@ def linker_of(inputs: BuildInputs, compiler: Compiler) -> str | None:
 def _identity_of(program: Path | None) -> str | None:
     said = None if program is None else version_line(program)
     return None if program is None or said is None else identity_of(program, said)
-
-
-def library_folder() -> Path | None:
-    """Return the user's folder of libraries for old trees, None if there is none.
-
-    Raises MachineError if what is named is not a folder.
-    """
-    named = os.environ.get(LIBRARIES_VARIABLE)
-    if not named:
-        return None
-    folder = absolute_path(named)
-    if not folder.is_dir():
-        raise MachineError(
-            f"{LIBRARIES_VARIABLE} names {folder}, which is not a folder",
-            hint="set it to the folder that holds boost_1_59_0 and the like, or unset it",
-        )
-    return folder

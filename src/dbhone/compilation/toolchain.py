@@ -140,10 +140,13 @@ def find_compiler(name: str) -> Compiler:
 def _called(compiler: Path, name: str) -> CalledProgram | None:
     """Return the program of this name that a compiler calls, None if there is none."""
     found = shutil.which(_name_of_called(compiler, name))
-    said = None if found is None else version_line(Path(found))
-    if found is None or said is None:
-        return None
-    return CalledProgram(path=Path(found), identity=identity_of(Path(found), said))
+    return None if found is None else called_program(Path(found))
+
+
+def called_program(path: Path) -> CalledProgram | None:
+    """Return a program by what it says of its version, None if it says nothing."""
+    said = version_line(path)
+    return None if said is None else CalledProgram(path=path, identity=identity_of(path, said))
 
 
 def _name_of_called(compiler: Path, name: str) -> str:

@@ -8,6 +8,7 @@ library and always compiled alike: they are tools, not what is compared.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from dbhone.dbms.base import (
@@ -61,6 +62,7 @@ _CONFIGURE = (
 _SYSTEM_LIBRARIES = ("-lpthread", "-ldl", "-lm")
 _RUN_PATH = "-Wl,-rpath,$ORIGIN/../lib"
 _LIBRARY = Path("lib/libsqlite3.so.0")
+_VERSION = re.compile(r"\d+(?:\.\d+){1,3}", re.ASCII)
 
 
 class Sqlite(EmbeddedDbms):
@@ -84,14 +86,18 @@ class Sqlite(EmbeddedDbms):
     )
 
     def version(self, tree: Path) -> str:
-        """Return what the file VERSION says."""
+        """Return what the file VERSION says. Raises SourceError if that is no version."""
         file = tree / "VERSION"
         if not file.is_file() or not (tree / "src" / "sqlite.h.in").is_file():
             raise SourceError(
                 "this is not SQLite's source tree: VERSION and src/sqlite.h.in are missing",
                 hint="give the whole source tree, not the amalgamation",
             )
-        return file.read_text(encoding="utf-8").strip()
+        # The tree is a stranger's: VERSION may be a link to a private file.
+        version = file.read_text(encoding="utf-8", errors="replace").strip()
+        if not _VERSION.fullmatch(version):
+            raise SourceError("the file VERSION of the source tree holds no version of SQLite")
+        return version
 
     def required_programs(self, tree: Path) -> tuple[str, ...]:
         """Return make and tclsh; the generators of older trees are written in Tcl."""

@@ -258,9 +258,10 @@ class BuildService:
     def _train(self, step: Train) -> bool:
         build, tree = self.build(step.needs[0]).build, self.build(step.needs[0]).tree
         check_trainable(step.training, tree.path)
-        key = profile.training_key(build, training_workload(step.training))
-        known = profile.find_profile(self.session.home, key)
+        workload = training_workload(step.training)
+        known = profile.find_profile(self.session.home, build, workload)
         if known is None:
+            key = profile.training_key(build, workload)
             new_profile = self.exclusively(lambda: self._make_profile(step, build, key))
         self._results[step.makes] = known or new_profile
         return known is not None

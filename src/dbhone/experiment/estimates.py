@@ -15,7 +15,7 @@ from dbhone.compilation.bolt import find_usable_bolt
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build, Manifest, all_builds
 from dbhone.compilation.post_link import PostLinkSpec
-from dbhone.compilation.profile import Profile, find_profile, training_key
+from dbhone.compilation.profile import Profile, find_profile
 from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.toolchain import Compiler, find_compiler, installed
 from dbhone.compilation.transforms.base import Pass, Slot
@@ -157,7 +157,7 @@ class BuildEstimator:
                 linked = build
                 continue
             assert training is not None, "a profile-guided subject has a training"
-            profile = find_profile(self._home, training_key(build, training_workload(training)))
+            profile = find_profile(self._home, build, training_workload(training))
             if profile is None:
                 return
             yield profile

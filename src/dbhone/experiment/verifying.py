@@ -8,7 +8,7 @@ from functools import partial
 
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import USUAL_BASE, Build, TrainedProfile
-from dbhone.compilation.profile import Profile, find_kept
+from dbhone.compilation.profile import Profile, find_used
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import DriverError, ProfileError, ServerError, SourceError
@@ -98,17 +98,17 @@ def built_again(build: Build, service: BuildService) -> Build:
     manifest = build.manifest
     changes = {"copy_number": manifest.inputs.copy_number + 1}
     inputs = _inputs_like(build, changes, service).in_few_layouts
-    made = service.compile(inputs, manifest.compiling_pass, _kept(manifest.profile, service))
+    made = service.compile(inputs, manifest.compiling_pass, _kept(build, manifest.profile, service))
     if manifest.post_link is not None:
-        after = _kept(manifest.post_link.profile, service)
+        after = _kept(build, manifest.post_link.profile, service)
         made = service.optimise(inputs, made, manifest.pass_, after)
     return made.build
 
 
-def _kept(profile: TrainedProfile | None, service: BuildService) -> Profile | None:
+def _kept(build: Build, profile: TrainedProfile | None, service: BuildService) -> Profile | None:
     if profile is None:
         return None
-    kept = find_kept(service.session.home, profile.digest)
+    kept = find_used(service.session.home, build, profile)
     if kept is None:
         raise ProfileError("the profile of this build is no longer kept", hint="build it again")
     return kept

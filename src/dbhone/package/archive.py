@@ -130,7 +130,7 @@ def _entries(tar: bytes, depth: int) -> tuple[str, int, tuple[Entry, ...]]:
                 roots.add("/".join(path.parts[:depth]))
                 moments.add(int(info.mtime))
                 entries.append(_entry(reader, info, "/".join(path.parts[depth:])))
-    except (tarfile.TarError, ValueError, IndexError, UnicodeError) as error:
+    except (tarfile.TarError, ArithmeticError, IndexError, RecursionError, ValueError) as error:
         raise PackageError(f"the package is damaged: {error}") from error
     if len(roots) != 1 or len(moments) != 1:
         raise PackageError("the package is not in hone's own form")
@@ -145,7 +145,8 @@ def _entry(reader: tarfile.TarFile, info: tarfile.TarInfo, name: str) -> Entry:
         if info.linkname.startswith("/") or ".." in PurePosixPath(info.linkname).parts:
             raise PackageError("the package holds a link that would leave its folder")
         return Entry(name=name, link=info.linkname)
-    file = reader.extractfile(info) if info.isreg() else None
+    # Of a sparse file the holes would be read, too, which cost nothing in the tar.
+    file = reader.extractfile(info) if info.isreg() and not info.issparse() else None
     if file is None:
         raise PackageError(f"the package holds {name}, which is not an ordinary file")
     return Entry(name=name, data=file.read(), executable=info.mode == _MODES["program"])

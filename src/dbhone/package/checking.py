@@ -24,8 +24,6 @@ from dbhone.package.proof import (
     MEASUREMENT,
     PROVENANCE,
     REPRODUCTION,
-    SIGNED,
-    UNSIGNED,
     VERIFICATION,
     Statements,
     identity,
@@ -38,6 +36,11 @@ from dbhone.versions import numbers
 
 _CPU_FLAG = re.compile(r"[0-9a-z_]{1,40}")
 _VERSION = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,3}")
+_ODD_VALUES = (
+    *(ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RecursionError),
+    *(TypeError, ValueError),
+)
+"""What values raise that somebody made up, such as a time that no calendar has."""
 _TOLERANCE = 1e-5
 """By how much another machine's arithmetic may differ, as a fraction."""
 
@@ -129,6 +132,13 @@ def check_package(file: bytes, trusted: SSlibKey | None = None) -> Checked:
     Raises PackageError if any byte of it was altered, if it is not signed by the ``trusted`` key,
     or if its samples do not show what it says.
     """
+    try:
+        return _checked(file, trusted)
+    except _ODD_VALUES as error:
+        raise PackageError("the package holds values that hone never writes") from error
+
+
+def _checked(file: bytes, trusted: SSlibKey | None) -> Checked:
     name, moment, listed = unpack(file)
     image = None
     if not name:
@@ -206,7 +216,7 @@ def _cpu_flags(stated: Any) -> frozenset[str]:
 
 def _check_files(entries: Mapping[str, Entry], statements: Statements) -> None:
     """Raise PackageError unless the statements name all files but their own, and these only."""
-    files = {name for name in entries if name not in (SIGNED, UNSIGNED)}
+    files = entries.keys() - {statements.file}
     stated = set(statements.subjects)
     for name in sorted(files ^ stated):
         what = "lacks" if name in stated else "holds the undeclared file"

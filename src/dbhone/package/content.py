@@ -1,9 +1,4 @@
-"""What goes into a package besides its proof: the build's files, licences and a word to the reader.
-
-Compilers write the names of source files into programs. The path of hone's home in them is replaced
-by ``/dbhone`` with as many slashes as make it equally long, so that no offset moves and no code
-changes.
-"""
+"""What goes into a package besides its proof: the build's files, licences and a word to the reader."""
 
 from __future__ import annotations
 
@@ -18,16 +13,16 @@ from dbhone.dbms.base import Licence, load_dbms
 from dbhone.errors import PackageError, UsageError
 from dbhone.home import Home
 from dbhone.package.archive import Entry
+from dbhone.package.masking import PrivatePaths
 from dbhone.source.elf import read_elf, read_glibc, read_links
 from dbhone.source.kinds.git import is_local_repository
 from dbhone.source.tree import kept_tree
-from dbhone.untrusted_files import walk
+from dbhone.untrusted_files import is_inside, walk
 from dbhone.versions import numbers
 
 PACKAGES = "packages"
 """The artifact, and the folder, of a distribution's binary packages."""
 _INSTALL = "install"
-_INSTEAD = b"/dbhone"
 _LICENCES = "licences"
 _LOCAL = frozenset({"dir"})
 _SECRET = re.compile(r"//[^/@\s]*@")
@@ -59,8 +54,9 @@ def content_of(build: Build, home: Home) -> Content:
     Raises UsageError for a ready-made server, PackageError for what would not run elsewhere.
     """
     manifest, dbms = build.manifest, load_dbms(build.manifest.dbms)
+    private = PrivatePaths.of_build(build, home)
     if manifest.inputs.packaging:
-        _check_installed(build, home)
+        _check_installed(build, private)
     if manifest.inputs.variant.ready_made or dbms.licence is None:
         what = "a ready-made server" if manifest.inputs.variant.ready_made else dbms.title
         raise UsageError(f"hone makes no packages of {what}", hint="build it of its source")
@@ -70,7 +66,7 @@ def content_of(build: Build, home: Home) -> Content:
     own = _own_libraries(paths)
     libraries: set[str] = set()
     for name, path in paths.items():
-        entry = _entry(name, path, home)
+        entry = _entry(name, path, private)
         masked += not entry.link and entry.data != path.read_bytes()
         entries.append(entry)
         libraries |= set(_linked(path, name)) - own
@@ -125,11 +121,11 @@ def _kept_files(build: Build, drivers: frozenset[str]) -> dict[str, Path]:
     return found
 
 
-def _check_installed(build: Build, home: Home) -> None:
+def _check_installed(build: Build, private: PrivatePaths) -> None:
     """Raise PackageError if what binary packages install names a path of this machine."""
-    own, installed = _whole_path(os.fsencode(home.root)), build.path(_INSTALL)
+    installed = build.path(_INSTALL)
     for path in _installed(build):
-        if not path.is_symlink() and own.search(path.read_bytes()):
+        if not path.is_symlink() and private.are_in(path.read_bytes()):
             raise PackageError(
                 f"{path.relative_to(installed)} in the packages names a folder of this machine",
                 hint="packages with it must not leave this machine",
@@ -148,26 +144,14 @@ def _glibc(files: Iterable[Path]) -> str | None:
     return max(filter(None, needed), key=numbers, default=None)
 
 
-def _entry(name: str, path: Path, home: Home) -> Entry:
+def _entry(name: str, path: Path, private: PrivatePaths) -> Entry:
     if path.is_symlink():
         target = path.readlink()
         if target.is_absolute() or ".." in target.parts:
             raise PackageError(f"the build's link {name} leads out of it, to {target}")
         return Entry(name=name, link=str(target))
-    data = masked(path.read_bytes(), home)
+    data = private.masked(path.read_bytes())
     return Entry(name=name, data=data, executable=os.access(path, os.X_OK))
-
-
-def masked(data: bytes, home: Home) -> bytes:
-    """Return a file's bytes with another path, equally long, for that of the home."""
-    root = os.fsencode(home.root)
-    instead = _INSTEAD[: len(root)].ljust(len(root), b"/")
-    return _whole_path(root).sub(lambda _: instead, data)
-
-
-def _whole_path(root: bytes) -> re.Pattern[bytes]:
-    """Return what finds a folder's path, and not that of another whose name begins with it."""
-    return re.compile(re.escape(root) + rb"(?![\w.+-])")
 
 
 def _own_libraries(paths: dict[str, Path]) -> set[str]:
@@ -190,11 +174,15 @@ def _linked(path: Path, name: str) -> tuple[str, ...]:
 
 def _licences(build: Build, licence: Licence, home: Home) -> tuple[Entry, ...]:
     tree = kept_tree(build.manifest.source_digest, home)
-    found = [tree.path / name for name in licence.files] if tree else []
+    found = [path for name in licence.files if tree and (path := tree.path / name).is_file()]
+    for path in found:
+        if tree and not is_inside(tree.path, path):
+            raise PackageError(
+                f"the link {path.relative_to(tree.path)} leads out of the source tree",
+                hint="a package may hold no other files: replace the link by the licence itself",
+            )
     entries = tuple(
-        Entry(name=f"{_LICENCES}/{path.name}", data=path.read_bytes())
-        for path in found
-        if path.is_file()
+        Entry(name=f"{_LICENCES}/{path.name}", data=path.read_bytes()) for path in found
     )
     if not entries:
         raise PackageError(

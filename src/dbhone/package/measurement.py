@@ -11,6 +11,7 @@ import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,10 @@ _KEYS = ("block", "subject", "step")
 _WITHIN = "log_throughput_variance"
 """The column of the variance that a block's rounds show of the logarithm of its throughput."""
 _DIGITS = 7
-_MOST_LINES = 10_000_000
+_MOST_LINES = 2_000_000
+_MOST_VALUES = 50_000_000
+"""Of an array of samples, 400 MB: lines that share nothing would make one without end."""
+_MOST_LAYOUTS = 1000
 
 _OF_BOTH = (
     *("subject", "group", "in_sample", "metric", "ratio", "low", "high", "blocks"),
@@ -71,15 +75,18 @@ class Measured:
     def of_json(cls, values: Mapping[str, Any]) -> Measured:
         """Return it as ``to_json`` wrote it. Raises PackageError for anything else."""
         try:
+            # Packages of before say nothing of it, and were not measured in any.
+            layouts = int(values.get("layouts", 0))
+            if not 0 <= layouts <= _MOST_LAYOUTS:
+                raise ValueError("layouts")
             return cls(
                 base=str(values["base"]),
                 controls=tuple(map(str, values["controls"])),
                 candidates=tuple(map(str, values["candidates"])),
                 steps=tuple(_step(step) for step in values["steps"]),
-                # Packages of before say nothing of it, and were not measured in any.
-                layouts=int(values.get("layouts", 0)),
+                layouts=layouts,
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, OverflowError, TypeError, ValueError) as error:
             raise PackageError("the package's measurement is malformed") from error
 
     def to_json(self) -> dict[str, Any]:
@@ -176,7 +183,7 @@ def to_csv(samples: SampleArray) -> bytes:
 def of_csv(data: bytes) -> SampleArray:
     """Return the samples that ``to_csv`` wrote. Raises PackageError for anything else."""
     try:
-        lines = list(csv.reader(io.StringIO(data.decode())))
+        lines = list(islice(csv.reader(io.StringIO(data.decode())), _MOST_LINES + 2))
         header, rows = lines[0], lines[1:]
         metrics = tuple(header[len(_KEYS) : -1])
         if tuple(header) != (*_KEYS, *metrics, _WITHIN) or len(rows) > _MOST_LINES:
@@ -190,22 +197,29 @@ def of_csv(data: bytes) -> SampleArray:
 
 
 def _array(metrics: Sequence[str], rows: Sequence[Sequence[str]]) -> SampleArray:
-    subjects = tuple(dict.fromkeys(row[1] for row in rows))
-    steps = tuple(dict.fromkeys(row[2] for row in rows))
+    subjects, steps = (_places(row[at] for row in rows) for at in (1, 2))
+    blocks = [int(row[0]) for row in rows]
+    if len(subjects) * len(steps) * len(set(blocks)) * (len(metrics) + 1) > _MOST_VALUES:
+        raise PackageError("the package's samples are too many to be those of one run")
     columns = {
         name: np.array([_number(row[len(_KEYS) + at]) for row in rows], dtype=np.float64)
         for at, name in enumerate((*metrics, _WITHIN))
     }
     within = columns.pop(_WITHIN)
     return SampleArray.of_columns(
-        subjects=subjects,
-        steps=steps,
-        subject=np.array([subjects.index(row[1]) for row in rows], dtype=np.int32),
-        step=np.array([steps.index(row[2]) for row in rows], dtype=np.int32),
-        block=np.array([int(row[0]) for row in rows], dtype=np.int32),
+        subjects=tuple(subjects),
+        steps=tuple(steps),
+        subject=np.array([subjects[row[1]] for row in rows], dtype=np.int32),
+        step=np.array([steps[row[2]] for row in rows], dtype=np.int32),
+        block=np.array(blocks, dtype=np.int32),
         values=columns,
         within=within,
     )
+
+
+def _places(names: Iterable[str]) -> dict[str, int]:
+    """Return names, each once, with their places."""
+    return {name: place for place, name in enumerate(dict.fromkeys(names))}
 
 
 def _number(cell: str) -> float:

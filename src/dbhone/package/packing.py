@@ -6,6 +6,7 @@ import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from dbhone.compilation.inputs import BuildInputs
@@ -52,15 +53,29 @@ _EPOCH = "SOURCE_DATE_EPOCH"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnclosedMeasurement:
-    """The run that measured a build, its samples, and the build as its subject."""
+    """The run that measured a build, its samples, and the build as its subject.
+
+    ``began`` is when the subject was first measured.
+    """
 
     run: Run
     samples: SampleArray
     subject: Subject
+    began: datetime
 
     def is_of(self, build: Build) -> bool:
         """Return whether this very build was measured, and not another of its source."""
         return self.subject.build_digest == build.digest
+
+    def check(self, build: Build) -> None:
+        """Raise UsageError if the build was made anew since: its bytes may be others."""
+        if self.is_of(build) and build.manifest.built_at > self.began:
+            name = build.digest[:12]
+            raise UsageError(
+                f"the build {name} was made anew after run {self.run.id} had begun to measure it,"
+                " so it may be another than was measured",
+                hint=f"measure it again, or pack it without a measurement: 'hone package {name}'",
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +118,12 @@ def make_package(
 
     It says what a second build of the same inputs, ``again``, has in common with the first.
 
-    Raises UsageError for one that passed none, and as ``content_of`` and ``make_image`` do.
+    Raises UsageError for one that passed none or was made anew since it was measured, and as
+    ``content_of`` and ``make_image`` do.
     """
     outcome = passed_outcome(build, home)
+    if measurement is not None:
+        measurement.check(build)
     content = content_of(build, home)
     name, moment = package_name(build), _moment(build)
     draft = Draft(name=name, build=build, content=content, moment=moment)

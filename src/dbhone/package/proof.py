@@ -53,12 +53,14 @@ class SigningKey:
 class Statements:
     """The statements of a package by their types, and the id of the key that signed them.
 
-    ``subjects`` has the digest and the kind of each file.
+    ``subjects`` has the digest and the kind of each file. ``file`` is the proof's own, which they
+    do not speak of.
     """
 
     predicates: dict[str, dict[str, Any]]
     subjects: dict[str, tuple[str, str]]
     key: str | None
+    file: str
 
 
 def statement(kind: str, predicate: dict[str, Any], files: Iterable[Entry]) -> dict[str, Any]:
@@ -116,7 +118,10 @@ def read_proof(entries: dict[str, Entry], trusted: SSlibKey | None) -> Statement
     if not signed and trusted is not None:
         raise PackageError("the package is not signed, but a key was given")
     key = trusted or (_own_key(entries) if signed else None)
-    lines = entries[SIGNED if signed else UNSIGNED].data.splitlines()
+    proof = entries[SIGNED if signed else UNSIGNED]
+    if proof.kind != "file":
+        raise PackageError(f"{proof.name} of the package is a {proof.kind}, not an ordinary file")
+    lines = proof.data.splitlines()
     payloads = [_verified(line, key) if key is not None else line for line in lines]
     statements = [_parsed(payload) for payload in payloads]
     subjects = [_subjects(each) for each in statements]
@@ -129,6 +134,7 @@ def read_proof(entries: dict[str, Entry], trusted: SSlibKey | None) -> Statement
         predicates=predicates,
         subjects=subjects[0],
         key=key.keyid if key is not None else None,
+        file=proof.name,
     )
 
 

@@ -25,7 +25,7 @@ from dbhone.source.ready_made import (
     unpack_inner_server,
 )
 from dbhone.source.tree import SourceTree, kept_tree, publish_tree
-from dbhone.untrusted_files import real_path, remove_tree
+from dbhone.untrusted_files import is_inside, remove_tree
 
 _DERIVED = "derived"
 _UNPACKED = ("the server inside",)
@@ -204,7 +204,7 @@ def _edited(root: Path, edit: Edit) -> bytes | None:
 
 def _inside(root: Path, name: Path) -> Path:
     """Return a file of the tree that may be written to: no link on its way leads out."""
-    if not real_path(root / name).is_relative_to(root.resolve()):
+    if not is_inside(root, root / name):
         raise SourceError(f"{name} leads out of the source tree")
     return root / name
 

@@ -141,7 +141,7 @@ class TestHarness:
         manifest = build.manifest
         if manifest.compiling_pass is not Pass.USE or manifest.profile is None:
             return None
-        found = profile.find_kept(self.session.home, manifest.profile.digest)
+        found = profile.find_used(self.session.home, build, manifest.profile)
         if found is None:
             raise ProfileError(
                 "the profile of this build is no longer kept",

@@ -155,8 +155,9 @@ def _measurement(context: Context, chosen: ChosenBuild) -> EnclosedMeasurement |
     if chosen.run is None or chosen.subject is None:
         return None
     with open_store(context) as store:
-        samples = store.samples(chosen.run.id)
-    return EnclosedMeasurement(run=chosen.run, samples=samples, subject=chosen.subject)
+        samples, done = store.samples(chosen.run.id), store.done(chosen.run.id)
+    began = min(each.started_at for each in done if each.subject == chosen.subject.name)
+    return EnclosedMeasurement(run=chosen.run, samples=samples, subject=chosen.subject, began=began)
 
 
 def _tell(context: Context, package: Package, chosen: ChosenBuild, *, signed: bool) -> None:
@@ -173,8 +174,8 @@ def _tell(context: Context, package: Package, chosen: ChosenBuild, *, signed: bo
         text = f"it was measured with {lever}"
         err.print(labelled("levers", text, "bold yellow"), soft_wrap=True)
     if package.content.masked:
-        text = f"in {count_of(package.content.masked, 'file')} this home's path was replaced"
-        err.print(labelled("note", f"{text} by one of equal length"), soft_wrap=True)
+        text = f"in {count_of(package.content.masked, 'file')} paths of this machine were replaced"
+        err.print(labelled("note", f"{text} by others of equal length"), soft_wrap=True)
     if not signed:
         text = "not signed: anybody could have made it; --key signs it"
         err.print(labelled("note", text, "bold yellow"), soft_wrap=True)
