@@ -27,7 +27,7 @@ from dbhone.experiment.observe import ObserveOptions, RunObservation, as_request
 from dbhone.experiment.order import round_order
 from dbhone.experiment.planning import plan_builds
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
-from dbhone.experiment.server_target import server_workload, spec_of
+from dbhone.experiment.server_specs import server_workload, spec_of
 from dbhone.experiment.standalone_server import find_subject
 from dbhone.measurement.stack_sampling import check_sampling
 from dbhone.untrusted_files import remove_tree

@@ -6,11 +6,15 @@ import dataclasses
 import shutil
 
 from dbhone.dbms.base import load_dbms
+from dbhone.dbms.base_server import load_server_dbms
+from dbhone.dbms.base_settings import LOOSE, Origin
 from dbhone.errors import MachineError
 from dbhone.experiment.levers import cache_bytes, uses_huge_pages
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import Compile, Plan, PostLink
+from dbhone.experiment.server_specs import server_workload
 from dbhone.home import Home
+from dbhone.instance import open_files
 from dbhone.instance.memory import check_memory
 from dbhone.units import size
 from dbhone.workload import suite as suites
@@ -24,8 +28,9 @@ _KEPT = 10
 
 
 def check_room(experiment: Experiment, plan: Plan, home: Home) -> None:
-    """Raise MachineError if a plan's servers exceed the memory, or its files the disk."""
+    """Raise MachineError if a plan's servers exceed memory or open files, or its files the disk."""
     check_caches(experiment)
+    check_open_files(experiment)
     check_disk(
         disk_of_builds(plan) + _disk_of_data(experiment),
         f"the builds and data of {len(experiment.subjects)} subjects",
@@ -46,6 +51,26 @@ def check_caches(experiment: Experiment) -> None:
         if not uses_huge_pages(subject)
     ]
     check_memory(caches, one_by_one=experiment.one_by_one)
+
+
+def check_open_files(experiment: Experiment) -> None:
+    """Raise MachineError if a server's settings need more files open than a process may have.
+
+    Those of a named config do not count: of them a server takes what it can, with a footnote.
+    """
+    if not suites.load(experiment.suite).server_sizes:
+        return
+    clients = {"max_connections": str(server_workload(experiment).connections)}
+    for subject in experiment.subjects:
+        dbms = load_server_dbms(subject.inputs.dbms)
+        asked = {
+            dbms.canonical(setting.name).removeprefix(LOOSE): setting.value
+            for origin in (Origin.FILE, Origin.EXPERIMENT)
+            for setting in subject.settings
+            if setting.origin is origin
+        }
+        needed = dbms.files_needed({**clients, **asked})
+        open_files.check_open_files(needed, f"the server of {subject.name}")
 
 
 def disk_of_builds(plan: Plan) -> int:

@@ -25,7 +25,7 @@ from dbhone.files import digest_of_file
 from dbhone.home import Session
 from dbhone.instance import page_cache
 from dbhone.instance.idle_inhibitor import IdleInhibitor
-from dbhone.measurement.record import Step, Warning
+from dbhone.measurement.record import RunningServer, Step, Warning
 from dbhone.source.tree import SourceTree
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
@@ -112,6 +112,9 @@ class Notes(Protocol):
 
     def keep_steps(self, steps: Sequence[Step]) -> None:
         """Keep which steps are measured."""
+
+    def keep_running(self, subject: str, running: RunningServer) -> None:
+        """Keep what a subject's server says once it runs."""
 
 
 class Target(ABC):
