@@ -14,6 +14,7 @@ from dbhone.analysis.verdict import MINIMUM_BLOCKS
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.transforms.base import Pass
 from dbhone.errors import HoneError
+from dbhone.experiment.data_costs import DataKnowledge, copying_seconds, with_data
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.plan import (
     DONE,
@@ -48,7 +49,7 @@ _CAUTION = 1.1
 """How much more than expected a budget should be, so that it is enough."""
 
 
-class Estimator(Protocol):
+class Estimator(DataKnowledge, Protocol):
     """What is known before work begins."""
 
     def is_kept(self, reference: str) -> bool:
@@ -89,8 +90,9 @@ def make_plan(
     steps += _verification(experiment, present, build_plan, progress)
     if target_class(experiment.suite).calibrates:
         steps.append(_calibration(experiment))
+    steps = list(with_data(steps, experiment, estimator))
     spent = sum(step.cost.seconds for step in steps if not step.tentative)
-    steps.append(_measurement(experiment, present, len(certain), spent))
+    steps.append(_measurement(experiment, present, len(certain), spent, copying_seconds(steps)))
     return Plan(steps=tuple(steps), builds=build_plan.builds, left_out=left_out)
 
 
@@ -375,10 +377,11 @@ def _measurement(
     subjects: tuple[SubjectDeclaration, ...],
     certain: int,
     spent: float,
+    copying: float,
 ) -> Measure:
     design = experiment.design
     left = max(0.0, design.budget_seconds - spent)
-    block = target_class(experiment.suite).block_seconds(experiment, certain)
+    block = target_class(experiment.suite).block_seconds(experiment, certain, copying)
     seconds = left if block is None else min(left, design.max_blocks * block)
     return Measure(
         label=f"{experiment.suite_label} ({experiment.size})",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 
 from dbhone.dbms.base import load_dbms
@@ -18,8 +17,6 @@ from dbhone.instance import open_files
 from dbhone.instance.memory import check_memory
 from dbhone.units import size
 from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
-from dbhone.workload.suite import Regime
 
 _SCRATCH = 100
 """How many times as large as its code a build's objects are, at most."""
@@ -32,7 +29,7 @@ def check_room(experiment: Experiment, plan: Plan, home: Home) -> None:
     check_caches(experiment)
     check_open_files(experiment)
     check_disk(
-        disk_of_builds(plan) + _disk_of_data(experiment),
+        disk_of_builds(plan) + _disk_of_data(experiment, plan),
         f"the builds and data of {len(experiment.subjects)} subjects",
         home,
     )
@@ -99,14 +96,8 @@ def check_disk(needed: int, what: str, home: Home, hint: str = "") -> None:
         )
 
 
-def _disk_of_data(experiment: Experiment) -> int:
-    """Return about how many bytes the loaded data takes, with a copy for each server that is up.
-
-    Where all data is cached it is not larger than the cache that the size proposes.
-    """
-    suite = suites.load(experiment.suite)
-    if not suite.server_sizes:
-        return 0
-    cached = dataclasses.replace(experiment.scale, regime=Regime.CACHED, cache_bytes=None)
+def _disk_of_data(experiment: Experiment, plan: Plan) -> int:
+    """Return about how many bytes the loaded data takes, with a copy for each server that is up."""
+    new = sum(data.size for data in plan.data if not data.load.done)
     up = 1 if experiment.one_by_one else len(experiment.subjects)
-    return suite_tasks.cache_bytes(suite, cached) * (1 + up)
+    return new + up * max((data.size for data in plan.data), default=0)

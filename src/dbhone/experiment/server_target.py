@@ -55,7 +55,7 @@ from dbhone.workload.task import Task
 _DRIVER_STARTS = 0.3
 """Seconds that a server's driver takes to start, connect and end."""
 _SERVER_STARTS = 5.0
-"""Seconds to start a server on a copy of its data and to stop it."""
+"""Seconds to start a server and to stop it, without the copy of its data."""
 _USUAL_ITERATIONS = 3
 _MOST_ITERATIONS = 6
 _USUAL_COMMAND = 60.0
@@ -81,12 +81,17 @@ class ServerTarget(Target):
         return iterations * (one_iteration + _SERVER_STARTS) + command
 
     @classmethod
-    def block_seconds(cls, experiment: Experiment, subjects: int) -> float | None:
-        """Return about how long a block takes: a server's suite says how long its steps last."""
+    def block_seconds(
+        cls, experiment: Experiment, subjects: int, copying: float = 0.0
+    ) -> float | None:
+        """Return about how long a block takes: a server's suite says how long its steps last.
+
+        To copy the data of one server takes ``copying`` seconds.
+        """
         suite = suites.load(experiment.suite)
         tasks = suite_tasks.tasks(suite, experiment.sets or suite.measured(), experiment.scale)
         if experiment.scale.regime is Regime.COLD:
-            starting = _DRIVER_STARTS + _SERVER_STARTS
+            starting = _DRIVER_STARTS + _SERVER_STARTS + copying
             return subjects * sum(task.run.seconds + starting for task in tasks if task.run)
         by_set = {task.set: task for task in tasks}
         interleaved = _interleaved_sets(experiment, by_set, subjects)
@@ -97,7 +102,7 @@ class ServerTarget(Target):
         # To load takes about as long as to write it once more, and a server of its own.
         first = tasks[0].run
         load = 2 * first.seconds + _SERVER_STARTS if suite.fresh_loads and first else 0
-        return subjects * (driving + _SERVER_STARTS + load)
+        return subjects * (driving + _SERVER_STARTS + copying + load)
 
     @classmethod
     def train(cls, job: TrainingJob, session: Session, notify: Callable[[str], None]) -> int:

@@ -155,8 +155,13 @@ class Target(ABC):
 
     @classmethod
     @abstractmethod
-    def block_seconds(cls, experiment: Experiment, subjects: int) -> float | None:
-        """Return about how long a block of this many subjects takes, None before a trial."""
+    def block_seconds(
+        cls, experiment: Experiment, subjects: int, copying: float = 0.0
+    ) -> float | None:
+        """Return about how long a block of this many subjects takes, None before a trial.
+
+        To copy the data of one server takes ``copying`` seconds.
+        """
 
     # Work
 
