@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import resource
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -72,13 +73,15 @@ class Sandbox:
 
     It may change what is in the ``writable`` folders, and read the ``readable`` files and folders.
     Those that do not exist are left out. None of its files may be longer than ``file_bytes``. It
-    sees those in ``seen_at`` at another place, directly below the root, and only there.
+    sees those in ``seen_at`` at another place, directly below the root, and only there. It needs
+    ``open_files`` open at the same time, for which hone's own limit is exceeded where that may be.
     """
 
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
     file_bytes: int | None = None
     seen_at: Mapping[Path, Path] = field(default_factory=dict)
+    open_files: int = 0
 
     def with_writable(self, *paths: Path) -> Sandbox:
         """Return the same sandbox, in which these may be changed, too."""
@@ -134,10 +137,15 @@ class Sandbox:
         limits = {
             "RLIMIT_CORE": 0,
             "RLIMIT_NPROC": MOST_PROCESSES,
-            "RLIMIT_NOFILE": MOST_FILES,
+            "RLIMIT_NOFILE": max(self.open_files, _usual_files()),
             "RLIMIT_DATA": psutil.virtual_memory().total,
         }
         return limits if self.file_bytes is None else limits | {"RLIMIT_FSIZE": self.file_bytes}
+
+
+def _usual_files() -> int:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
 
 
 def is_waived() -> bool:

@@ -112,11 +112,21 @@ def _constrain(cpus: str, scheduling: str) -> None:
 
 
 def _limit(limits: str) -> None:
-    """Set the limits of an enclosed program, never higher than those that it inherits."""
+    """Set the limits of an enclosed program, not higher than those that it inherits.
+
+    Only of open files it may need more: root may raise that limit.
+    """
     for name, _, value in (limit.partition("=") for limit in limits.split(",")):
-        kind = getattr(resource, name)
+        kind, most = getattr(resource, name), int(value)
+        if kind == resource.RLIMIT_NOFILE:
+            try:
+                resource.setrlimit(kind, (most, most))
+            except (ValueError, OSError):
+                pass
+            else:
+                continue
         hard = resource.getrlimit(kind)[1]
-        most = int(value) if hard == resource.RLIM_INFINITY else min(int(value), hard)
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(kind, (most, most))
     try:
         with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:

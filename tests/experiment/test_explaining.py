@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.verdict import Analysis
 from dbhone.dbms.base_server import Installation, load_server_dbms
 from dbhone.dbms.base_settings import Origin, RequestedSetting
-from dbhone.experiment.explaining import most_different, requests_for_waits
+from dbhone.errors import UsageError
+from dbhone.experiment.explaining import find_task, most_different, requests_for_waits
+from dbhone.experiment.load import parse
 from dbhone.experiment.server_pool import ServerSpec
 from tests.report.sample_servers import Shape, a_server_run, server_samples
 
@@ -55,6 +59,32 @@ def test_what_is_named_is_taken() -> None:
     assert found is not None
     assert found.step.startswith("update-index")
     assert most_different(analysis, ("control",), subject="nobody") is None
+
+
+DECLARED = """\
+title = "t"
+base = "rel"
+
+[sources]
+pg = "apt:postgresql"
+
+[subjects]
+rel = { dbms = "postgresql", source = "pg" }
+o3 = { like = "rel", variant = "o3" }
+
+[workload]
+suite = "batch:insert-select"
+size = "smoke"
+
+[design]
+"""
+
+
+def test_a_batch_can_be_explained_and_servers_that_are_up_one_at_a_time_cannot() -> None:
+    assert find_task(parse(DECLARED, name="x.toml"), "run-2").set == "run-2"
+    one_by_one = parse(DECLARED + 'servers = "one"\n', name="x.toml")
+    with pytest.raises(UsageError, match="run-2 cannot be explained: two servers"):
+        find_task(one_by_one, "run-2")
 
 
 def _spec(dbms: str, **settings: str) -> ServerSpec:

@@ -14,9 +14,11 @@ from dbhone.experiment.events import Stage
 from dbhone.experiment.load import load_shipped, parse, shipped_names
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.plan import (
+    DONE,
     CheckSubjects,
     Compile,
     Cost,
+    DataCost,
     Fetch,
     Plan,
     PlanProgress,
@@ -40,7 +42,9 @@ class Known:
         *,
         kept: Mapping[str, int] | None = None,
         absent: frozenset[str] = frozenset(),
+        data: DataCost | None = None,
     ) -> None:
+        self._data = data
         self._seconds = seconds or {}
         self._kept = kept or {}
         self._absent = absent
@@ -57,6 +61,9 @@ class Known:
 
     def cost(self, inputs: BuildInputs, pass_: Pass) -> Cost:
         return Cost(seconds=self._seconds.get(inputs.variant.name, 10.0))
+
+    def data(self, *_: object) -> DataCost | None:
+        return self._data
 
     def absence(self, experiment: Experiment, subject: SubjectDeclaration) -> HoneError | None:
         return ToolError("it is not there") if subject.name in self._absent else None
@@ -247,6 +254,33 @@ def test_what_blocks_have_already_is_never_tentative() -> None:
 def test_what_broke_before_takes_no_part() -> None:
     plan = planned(GOOD, progress=PlanProgress(broken={"pgo": "it crashed"}))
     assert set(plan.builds) == {"rel", "control"}
+
+
+def test_data_is_loaded_once_and_copied_for_each_start() -> None:
+    shipped = load_shipped("postgresql-builds")
+    data = DataCost(
+        label="rows", name="data", load=Cost(seconds=100.0), size=1000, copy_seconds=7.0
+    )
+    bare, plan = make_plan(shipped, Known()), make_plan(shipped, Known(data=data))
+    added = [
+        step.cost.seconds - other.cost.seconds
+        for step, other in zip(plan.steps, bare.steps, strict=True)
+        if isinstance(step, Train | Verify) and not step.tentative
+    ]
+    assert added == pytest.approx([107.0] + [7.0] * (len(added) - 1))
+    assert plan.data == (data,)
+    assert plan.measure.block_seconds is not None
+    assert bare.measure.block_seconds is not None
+    more = plan.measure.block_seconds - bare.measure.block_seconds
+    assert more == pytest.approx(7.0 * len(plan.builds))
+
+
+def test_kept_data_is_copied_and_not_loaded() -> None:
+    shipped = load_shipped("postgresql-builds")
+    data = DataCost(label="rows", name="data", load=DONE, size=1000, copy_seconds=7.0)
+    bare, plan = make_plan(shipped, Known()), make_plan(shipped, Known(data=data))
+    servers = [step for step in plan.steps if isinstance(step, Train | Verify)]
+    assert plan.preparing - bare.preparing == pytest.approx(7.0 * len(servers))
 
 
 def test_no_more_is_measured_than_the_most_blocks_take() -> None:

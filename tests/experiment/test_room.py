@@ -11,7 +11,7 @@ from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.load import load_shipped, parse
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.planning import make_plan
-from dbhone.experiment.room import check_caches, check_disk, check_room
+from dbhone.experiment.room import check_caches, check_disk, check_open_files, check_room
 from dbhone.home import Home, Session
 from tests.experiment.test_load_servers import GOOD
 
@@ -31,6 +31,23 @@ def test_servers_that_do_not_fit_together_are_refused_unless_one_is_up_at_a_time
         check_caches(declared())
     assert 'servers = "one"' in (caught.value.hint or "")
     check_caches(declared('servers = "one"'))
+
+
+def test_settings_that_need_more_open_files_than_may_be_are_refused_by_the_subject(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dbhone.instance.open_files.most_open_files", lambda: 4096)
+    check_open_files(declared())
+    wanted = GOOD.replace('work_mem = "64MB"', "max_files_per_process = 5000")
+    with pytest.raises(MachineError, match="the server of big needs 5,064 open files"):
+        check_open_files(parse(wanted, name="x.toml"))
+
+
+def test_a_named_config_that_needs_more_open_files_is_not_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dbhone.instance.open_files.most_open_files", lambda: 4096)
+    check_open_files(load_shipped("hiroi10"))
 
 
 def test_an_embedded_system_asks_for_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,8 @@ from dbhone.dbms.base_server import Installation
 from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.experiment.order import BlockSeed
 from dbhone.experiment.server_clients import ServerWorkload
-from dbhone.experiment.server_pool import ServerPool, ServerSpec, _loading
+from dbhone.experiment.server_data import loading_settings
+from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.home import Session
 from dbhone.instance.client import connect
 from dbhone.workload import suite as suites
@@ -30,7 +31,7 @@ def test_of_the_settings_only_those_that_shape_data_hold_for_loading() -> None:
     pages = RequestedSetting(name="innodb-page-size", value="4k")
     settings = (charset, RequestedSetting(name="sync_binlog", value="1"), pages)
     asked = ServerSpec(dbms=lives.Mariadb(), installation=installation, settings=settings, env={})
-    assert _loading(asked) == (charset, pages)
+    assert loading_settings(asked.dbms, asked.settings) == (charset, pages)
 
 
 def test_a_server_has_another_layout_of_its_code_in_each_block() -> None:

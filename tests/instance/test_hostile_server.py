@@ -14,10 +14,11 @@ import pytest
 
 from dbhone import cgroup
 from dbhone.command import Command
-from dbhone.dbms.base_server import Installation, InstanceDir, Program
+from dbhone.dbms.base_server import Installation, InstanceDir, Program, Settings
 from dbhone.errors import MachineError, ServerError, UntrustedFileError
 from dbhone.home import Session
 from dbhone.instance.client import connect
+from dbhone.instance.open_files import limit_of, most_open_files
 from dbhone.instance.place import fresh_database, remove_place
 from dbhone.instance.server import Server
 from dbhone.process import can_enclose, run, why_not_enclosed
@@ -38,7 +39,12 @@ limiting = pytest.mark.skipif(cgroup.refusal() is not None, reason=str(cgroup.re
 
 
 class Hostile(Stubborn):
-    """Runs an attack in its own scratch, says how it ended, and waits to be stopped."""
+    """Runs an attack in its own scratch, says how it ended, and waits to be stopped.
+
+    Its settings need so many ``files`` open.
+    """
+
+    files = 0
 
     def __init__(self, attack: str) -> None:
         self.script = (
@@ -47,6 +53,9 @@ class Hostile(Stubborn):
 
     def start(self, installation: Installation, place: InstanceDir) -> Program:
         return Program(argv=("/bin/bash", "-c", self.script))
+
+    def files_needed(self, settings: Settings) -> int:
+        return self.files
 
 
 def attacked(attack: str, session: Session) -> str:
@@ -177,6 +186,19 @@ def test_it_opens_as_many_files_as_the_hard_limit_allows_whatever_the_soft_one_i
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert f"{MOST_FILES if hard < 0 else min(MOST_FILES, hard)}\n" in log
+
+
+@as_root
+def test_root_lets_it_open_the_files_that_its_settings_need(session: Session) -> None:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if not 0 <= hard < most_open_files():
+        pytest.skip("nothing can be raised here")
+    dbms = Hostile("true")
+    dbms.files = hard + 1
+    server = pretended(dbms, session)
+    server.stop_timeout = 10.0
+    with server:
+        assert limit_of(server.pid) == hard + 1
 
 
 def _process_limit() -> int:

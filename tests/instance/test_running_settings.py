@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.experiment.warnings import running_note
-from dbhone.instance.running_settings import different
+from dbhone.instance.running_settings import RunningSettings, different
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,21 @@ def test_what_the_server_runs_with_otherwise_is_told(wanted: str, running: str) 
     assert note is not None
     assert (note.code, note.subject) == ("setting-not-taken", "rel")
     assert note.text.endswith(f"x is {running}, not {wanted}")
+
+
+def test_a_footnote_names_a_limit_of_open_files_that_is_too_low() -> None:
+    note = running_note("rel", {"table_open_cache": ("20480", "7947")}, "They need 41,470.")
+    assert note is not None
+    assert note.text.endswith("table_open_cache is 7947, not 20480. They need 41,470.")
+
+
+def test_what_the_server_says_of_what_it_was_given_is_kept() -> None:
+    asked = RunningSettings(
+        given={"loose_x": "1GB", "y": "2", "skip_z": ""},
+        told={"x": ("131072", "1GB"), "y": ("1",), "other": ("3",)},
+    )
+    assert asked.values == {"loose_x": "1GB", "y": "1"}
+    assert asked.not_taken == {"y": ("2", "1")}
 
 
 def test_one_fitting_spelling_is_enough_and_what_is_not_told_is_no_difference() -> None:

@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 from dbhone.errors import StoreError, UsageError
 from dbhone.measurement.build_facts import BuildTarget, BuildTimings
 from dbhone.measurement.metric import FIGURES
-from dbhone.measurement.record import Group, Measurement, Role, RunState, Step, Warning
+from dbhone.measurement.record import (
+    Group,
+    Measurement,
+    Role,
+    RunningServer,
+    RunState,
+    Step,
+    Warning,
+)
 from dbhone.measurement.store import Store
 from dbhone.measurement.tables import METADATA
 from tests.analysis.columns import columns
@@ -105,6 +113,17 @@ def test_a_servers_settings_and_where_its_builds_time_went_come_back(
     store.set_subject(run_id, 1, told)
 
     assert store.run(run_id).subjects == (subject("rel", Role.BASE), told)
+
+
+def test_what_a_running_server_says_stays_whatever_else_is_told_of_its_subject(
+    store: Store, run_id: int
+) -> None:
+    running = RunningServer(settings={"table_open_cache": "7947"}, open_files=20_000)
+    store.set_running(run_id, "pgo", running)
+    store.set_subject(run_id, 1, dataclasses.replace(subject("pgo"), broken="it crashed"))
+    base, pgo = store.run(run_id).subjects
+    assert base.running is None
+    assert (pgo.running, pgo.broken) == (running, "it crashed")
 
 
 def test_a_set_that_is_one_step_is_a_step_by_its_own_name(store: Store, run_id: int) -> None:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dbhone.analysis.explained_rounds import Call, CodeOrigin, Round, Waits
+from dbhone.analysis.explained_rounds import Call, CodeOrigin, Round, Waits, Work
 from dbhone.report.explanation import difference_folded, explanation, speedscope
 from dbhone.report.flame import explanation_page
 from dbhone.report.table import plain
@@ -78,6 +78,23 @@ def test_settings_that_slowed_the_servers_down_are_told() -> None:
     settings = {"performance_schema": "ON"}
     said = explanation("update", ("a", "b"), both, threads=1, cores=2, settings=settings)
     assert said.sentences[-1].startswith("To count waits, servers ran with performance_schema = ON")
+
+
+def test_of_a_batch_the_time_of_a_run_is_told_in_milliseconds() -> None:
+    both = (rounds(400), rounds(1))
+    said = explanation("run-1", ("rel", "nosync"), both, work=Work.RUN, threads=1, cores=2)
+    (first,) = [it for it in said.sentences if it.startswith("Kernel: fdatasync")]
+    assert "ms less for a run of nosync, most in fdatasync" in first
+    parts, *_ = said.tables
+    assert parts.title == "CPU time of a run, by whose code is executed"
+    assert parts.caption == "In ms, with intervals over rounds."
+    cells = {row.cells[0].text: row.cells[1].text for row in parts.rows}
+    assert cells["CPU of the server"] == "0.600"
+    page = explanation_page("run-1", ("rel", "nosync"), said, both).decode()
+    assert "Where the CPU time of a run goes" in page
+    assert "µs" not in page
+    written = json.loads(speedscope(("rel", "nosync"), both, Work.RUN))
+    assert written["profiles"][0]["name"] == "rel, CPU of a run"
 
 
 def test_stacks_are_written_for_flame_graphs_with_what_an_operation_takes() -> None:

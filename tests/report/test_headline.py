@@ -10,7 +10,8 @@ import pytest
 from dbhone.analysis.verdict import Analysis, Effect, Summary, Verdict, overall
 from dbhone.measurement.record import Run, Warning
 from dbhone.report.findings import Findings, findings_of
-from dbhone.report.headline import dissenting_steps, headline, one_line
+from dbhone.report.headline import dissenting_steps, headline
+from dbhone.report.one_line import one_line
 from dbhone.report.page import build_page
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_history import a_history, history_samples

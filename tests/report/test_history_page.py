@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dbhone.analysis.history import Change, Segment, VersionTrend
-from dbhone.measurement.record import Group, Role, Warning
+from dbhone.measurement.record import READY_MADE, Group, Role, Warning
 from dbhone.report.formats.base import render
 from dbhone.report.history import _change_words
 from dbhone.report.page import Page, build_joined_page, build_page, tables
@@ -79,6 +79,19 @@ class TestWords:
             "scan rose "
         )
         assert page.winner is None
+
+    def test_headline_tells_that_different_compilers_built_the_versions(self) -> None:
+        run = a_history()
+        compilers = {"5.6.14": "gcc 4.1.2", "8.0.33": "gcc 7.2.1"}
+        subjects = tuple(
+            replace(each, variant=READY_MADE, compiler=compilers.get(each.name, "gcc 4.4.7"))
+            for each in run.subjects
+        )
+        page = build_page(replace(run, subjects=subjects), history_samples(run))
+        assert " The versions were built by different compilers, which may be" in page.headline
+        alike = tuple(replace(each, compiler="gcc 7.2.1") for each in subjects)
+        page = build_page(replace(run, subjects=alike), history_samples(run))
+        assert "compilers" not in page.headline
 
     def test_headline_tells_of_a_newest_that_is_slower(self) -> None:
         run = a_history()

@@ -141,6 +141,17 @@ class TestWhoStandsForWhom:
         page = build_page(run, server_samples(run))
         assert _one(page, "callaghan-builds-cached").pair.theirs == "rel_o2"
 
+    def test_a_build_with_it_is_no_candidate_beside_a_base_without(self, server: Page) -> None:
+        subjects = tuple(
+            replace(each, variant="rel+g") if each.name == "lto" else each
+            for each in server.run.subjects
+            if each.name != "lto+pgo"
+        )
+        run = replace(server.run, subjects=subjects)
+        page = build_page(run, server_samples(run))
+        with pytest.raises(UsageError, match="no candidate of run 12 has a variant"):
+            with_published(page, ["callaghan-builds-cached"])
+
     def test_a_broken_candidate_stands_for_nobody(self) -> None:
         run = a_hiroi10_run()
         subjects = tuple(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dbhone.measurement.build_facts import CodeLayout
-from dbhone.measurement.record import COLD, Run, Subject, Warning
+from dbhone.measurement.record import COLD, Run, RunningServer, Subject, Warning
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page, tables
 from dbhone.report.table import Table, plain
@@ -269,6 +269,23 @@ class TestSettings:
         page = build_page(run, server_samples(run, Shape(blocks=1)))
         assert page.settings is None
         assert page.shared_settings == (("fsync", "on"),)
+
+    def test_limits_of_open_files_are_told_beside_the_settings(self) -> None:
+        limits = {"lto": 41_470}
+        subjects = tuple(
+            replace(
+                each,
+                settings={"fsync": "on"},
+                running=RunningServer(settings={}, open_files=limits.get(each.name, 20_000)),
+            )
+            for each in SUBJECTS
+        )
+        run = a_server_run(subjects=subjects)
+        page = build_page(run, server_samples(run, Shape(blocks=1)))
+        assert page.settings is not None
+        assert _rows(page.settings) == {
+            "(limit of open files)": ["20000", "20000", "41470", "20000"],
+        }
 
     def test_defaults_that_differ_are_told_where_all_have_the_setting(self) -> None:
         old = {"flush": "1", "mode": "", "gone": "1", "switch": f"a=on,b=on,{'x' * 40}=on"}

@@ -37,6 +37,14 @@ class Call:
     function: str
 
 
+class Work(StrEnum):
+    """What a server's CPU time is told of."""
+
+    OPERATION = "an operation"
+    RUN = "a run"
+    """Of a batch, from its client's start to its end."""
+
+
 Stack = tuple[Call, ...]
 """Calls, the innermost first."""
 
@@ -56,8 +64,8 @@ class Waits:
 class Round:
     """One server in one round: CPU in seconds, and how often each stack was sampled.
 
-    ``seconds`` is how long the round took, ``client`` the CPU time of the clients in it. ``waits``
-    is None if the server was not asked.
+    Of a batch ``operations`` are its runs. ``seconds`` is how long the round took, ``client`` the
+    CPU time of the clients in it. ``waits`` is None if the server was not asked.
     """
 
     operations: int

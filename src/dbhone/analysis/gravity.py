@@ -24,6 +24,8 @@ MANY_REFUSED = "many-refused"
 SOME_REFUSED = "refused-transactions"
 FAILED_INVOCATIONS = "failed-invocations"
 """The code of the warning that a subject's server or driver failed in some blocks."""
+COMPILERS_DIFFER = "compilers-differ"
+"""The code of the warning that ready-made servers were built by different compilers."""
 GRAVITY = (
     # Figures may be untrue, or are not enough for a verdict.
     *CONTROL_CODES,
@@ -40,7 +42,7 @@ GRAVITY = (
     "too-few-blocks",
     "not-enough-data",
     "no-control",
-    "compilers-differ",
+    COMPILERS_DIFFER,
     "client-heavy",
     # Figures are imprecise.
     "target-not-met",

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dbhone.analysis.gravity import CONTROL_DIFFERS, MANY_REFUSED, SOME_REFUSED, by_gravity
+from dbhone.analysis.gravity import (
+    COMPILERS_DIFFER,
+    CONTROL_DIFFERS,
+    MANY_REFUSED,
+    SOME_REFUSED,
+    by_gravity,
+)
 from dbhone.analysis.sample_size import lacking
 from dbhone.analysis.shape_warnings import odd_shapes
 from dbhone.analysis.trust import trusted_subjects
@@ -250,7 +256,7 @@ def _compilers(run: Run) -> Iterator[Warning]:
     if len(built) > 1:
         compilers = "; ".join(f"{listed(names)} by {compiler}" for compiler, names in built.items())
         yield Warning(
-            code="compilers-differ",
+            code=COMPILERS_DIFFER,
             text=f"the ready-made servers were not compiled alike ({compilers}), nor is it known"
             " with which options: what differs between those may be the compilers' doing and not"
             " the servers'",

@@ -13,12 +13,12 @@ from dbhone.errors import HoneError, MachineError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import check_folders, missing_for
 from dbhone.experiment.model import Experiment, Servers, SubjectDeclaration
-from dbhone.experiment.plan import Plan, PlanStep, Verify, checks_of
+from dbhone.experiment.plan import DataCost, Plan, PlanStep, Verify, checks_of
 from dbhone.experiment.planning import make_plan
 from dbhone.experiment.room import check_room
 from dbhone.experiment.shortage import shortage
 from dbhone.home import Home
-from dbhone.units import count_of, duration
+from dbhone.units import count_of, duration, size
 
 
 def print_plan(context: Context, declared: Experiment) -> None:
@@ -45,6 +45,8 @@ def print_plan(context: Context, declared: Experiment) -> None:
             "One server is up at a time: restarts are its replicates, what is compared is"
             " measured minutes apart, and noise that lasts that long is in every effect."
         )
+    for data in plan.data:
+        context.out.print(f"{_data(data)}.", soft_wrap=True)
     measuring = plan.measure.cost.seconds
     if measuring > 0:
         context.out.print(
@@ -98,6 +100,17 @@ def _blocks(plan: Plan) -> str:
     if block is None:
         return "; how long a block takes, only calibration tells"
     return f", {duration(block)} a block: {count_of(plan.blocks or 0, 'block')}"
+
+
+def _data(data: DataCost) -> str:
+    """Say what loaded data costs, and whether that is a guess."""
+    load = f"loaded in about {duration(data.load.seconds)}"
+    if data.load.done:
+        load = "kept from before"
+    elif data.load.guessed:
+        load += " (a guess: nothing like it was loaded here)"
+    copy = f"copied in about {duration(data.copy_seconds)}" if data.copy_seconds >= 1 else "copied"
+    return f"Data: {data.label}, {load}, {copy} for each start of a server; {size(data.size)} each"
 
 
 def _table(plan: Plan) -> Table:

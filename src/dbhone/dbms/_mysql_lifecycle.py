@@ -39,6 +39,14 @@ _SCRIPTS = ("system_tables", "performance_tables", "system_tables_data")
 """What makes the tables of the server itself; MariaDB 11 calls them mariadb_…, others mysql_…."""
 _TABLE = re.compile(r"^-{20,} -{5,}$", re.MULTILINE)
 _LINE = re.compile(r"^([a-z][a-z0-9_.-]*)(?: +(.*?))? *$", re.IGNORECASE)
+_CONNECTIONS, _TABLES = "max_connections", "table_open_cache"
+_OPEN_FILES = ("open_files_limit", "innodb_open_files", "rocksdb_max_open_files")
+_FILES = (_CONNECTIONS, _TABLES, *_OPEN_FILES)
+_OTHER_FILES = 30
+"""Besides those of connections and tables: MySQL reckons with 10, MariaDB with 30."""
+_FILES_OF_TABLE = 2
+_FEWEST_TABLES = 400
+"""Which it keeps open however low the limit is."""
 _VALUES = MappingProxyType({"TRUE": "ON", "FALSE": "OFF", "(No default value)": "", None: ""})
 """How versions write the same value, in one way."""
 
@@ -179,6 +187,18 @@ class MysqlLife(ServerDbms):
     def proposed_settings(self, room: SizingHints, version: str) -> Settings:  # noqa: ARG002
         """Return settings that let the server's own code be what takes the time."""
         return proposed(room)
+
+    def files_needed(self, settings: Settings) -> int:
+        """Return what the server computes at its start, ``adjust_open_files_limit`` in mysqld.cc.
+
+        Without these settings it takes what it gets.
+        """
+        asked = {name: self.bytes_of(settings[name]) or 0 for name in _FILES if name in settings}
+        needed = max((asked.get(name, 0) for name in _OPEN_FILES), default=0)
+        if _CONNECTIONS not in asked and _TABLES not in asked:
+            return needed
+        tables = asked.get(_TABLES, _FEWEST_TABLES)
+        return max(needed, _OTHER_FILES + asked.get(_CONNECTIONS, 0) + _FILES_OF_TABLE * tables)
 
     def settings_file(self, settings: Settings) -> str:
         """Return a my.cnf in which every value is quoted."""

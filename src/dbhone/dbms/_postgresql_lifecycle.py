@@ -48,6 +48,8 @@ _BAD_SETTING = re.compile(
     r"invalid value for parameter|unrecognized configuration parameter|syntax error in file"
     r"|outside the valid range|requires a |parameter .* cannot be|invalid list syntax"
 )
+_OTHER_FILES = 64
+"""What a process has open that it does not count: sockets, what it inherits, ten to spare."""
 _AMOUNT = re.compile(r"(\d{1,15})\s*(B|kB|MB|GB|TB|)")
 _UNITS = {"B": 1, "": 8192, "kB": 1024, "MB": 1024**2, "GB": 1024**3, "TB": 1024**4}
 """Bytes; a bare number counts blocks."""
@@ -261,6 +263,11 @@ class PostgresqlLife(ServerDbms):
     def amount(self, size: int) -> str:
         """Return a size in kilobytes: a bare number would count blocks or something else."""
         return f"{size // 1024}kB"
+
+    def files_needed(self, settings: Settings) -> int:
+        """Return the files of a process, with those that it has open for other purposes."""
+        asked = settings.get("max_files_per_process", "").strip()
+        return int(asked) + _OTHER_FILES if asked.isdecimal() else 0
 
     def bytes_of(self, value: str) -> int | None:
         """Return the bytes in ``8GB``, ``1048576kB`` or in a number of blocks."""

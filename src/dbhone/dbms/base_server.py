@@ -222,6 +222,14 @@ class ServerDbms(Dbms):
     connection_process: str = ""
     """Asks for the id of the process that answers a connection; empty where it is a thread."""
 
+    def files_needed(self, settings: Settings) -> int:
+        """Return how many files a process with these settings needs to have open at the same time.
+
+        With a lower limit the server would take smaller settings. 0 if they ask for none.
+        """
+        del settings
+        return 0
+
     running_settings: str
     """Asks a running server for its settings: rows of a name and one or more spellings of its
     value."""

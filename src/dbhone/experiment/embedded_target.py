@@ -56,9 +56,11 @@ class EmbeddedTarget(Target):
         return 6.0
 
     @classmethod
-    def block_seconds(cls, experiment: Experiment, subjects: int) -> float | None:
+    def block_seconds(
+        cls, experiment: Experiment, subjects: int, copying: float = 0.0
+    ) -> float | None:
         """Return None: how long a set takes, only running it tells."""
-        del experiment, subjects
+        del experiment, subjects, copying
         return None
 
     @classmethod

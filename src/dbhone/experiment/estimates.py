@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 import statistics
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from dbhone.compilation import builder, kept_builds
 from dbhone.compilation.bolt import find_usable_bolt
@@ -20,15 +20,19 @@ from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.toolchain import Compiler, find_compiler, installed
 from dbhone.compilation.transforms.base import Pass, Slot
 from dbhone.dbms.base import Phase, load_dbms
+from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import HoneError, SourceError, ToolError
 from dbhone.experiment.levers import lacking
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
-from dbhone.experiment.plan import Cost
+from dbhone.experiment.plan import Cost, DataCost
+from dbhone.experiment.server_data import DataEstimator
 from dbhone.experiment.target import training_workload
 from dbhone.home import Home
 from dbhone.instance import ready_made
 from dbhone.source.derive import find_edited, find_unpacked
 from dbhone.source.tree import SourceTree, last_tree, recall, unchanged_tree
+from dbhone.workload.suite import Suite
+from dbhone.workload.task import Scale
 
 _COST = {"o1": 0.75, "o3": 1.3, "lto": 1.25}
 _INSTRUMENTED = 1.2
@@ -47,6 +51,7 @@ class BuildEstimator:
         self._home = home
         self._compilers: dict[str, Compiler | None] = {}
         self._trees: dict[str, SourceTree | None] = {}
+        self._data = DataEstimator(home)
 
     def is_kept(self, reference: str) -> bool:
         """Return whether the source needs no fetching."""
@@ -61,6 +66,18 @@ class BuildEstimator:
             build = self._ready_made(tree)
             return build.manifest.version if build is not None else ""
         return _version_of(inputs.dbms, tree)
+
+    def data(
+        self,
+        inputs: BuildInputs,
+        settings: Sequence[RequestedSetting],
+        suite: Suite,
+        scale: Scale,
+    ) -> DataCost | None:
+        """Return what a server's loaded data costs, None of an embedded DBMS."""
+        if not suite.server_sizes:
+            return None
+        return self._data.cost(inputs.dbms, self.version(inputs), settings, suite, scale)
 
     def absence(self, experiment: Experiment, subject: SubjectDeclaration) -> HoneError | None:
         """Return the error that tells why a subject cannot take part here, None if it can.

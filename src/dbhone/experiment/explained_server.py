@@ -10,18 +10,24 @@ import contextlib
 import dataclasses
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
-from dbhone.analysis.explained_rounds import Call, CodeOrigin, Round, Stack, Waits
+from dbhone.analysis.explained_rounds import Call, CodeOrigin, Round, Stack, Waits, Work
 from dbhone.analysis.stacks import CALLERS, OTHER, module_of, plain_name
 from dbhone.dbms.base_counters import BACKGROUND
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import DriverError
 from dbhone.experiment.block_servers import BlockServers
+from dbhone.experiment.explained_clients import (
+    ExplainedClients,
+    FreshClients,
+    PausedClients,
+    work_of,
+)
 from dbhone.experiment.slice_client import SliceClient
 from dbhone.instance.wait_reader import WaitReader
 from dbhone.measurement.stack_sampling import StackSample, StackSampler
@@ -64,10 +70,20 @@ class _Span:
 
 
 class ExplainedServer:
-    """A subject whose server is sampled while its clients work. With ``waits`` it is asked, too."""
+    """A subject whose server is sampled while its clients work. With ``waits`` it is asked, too.
+
+    ``paused`` says that its clients stay connected and are paused between their slices.
+    """
 
     def __init__(
-        self, servers: BlockServers, name: str, task: Task, folder: Path, *, waits: bool
+        self,
+        servers: BlockServers,
+        name: str,
+        task: Task,
+        folder: Path,
+        *,
+        waits: bool,
+        paused: bool,
     ) -> None:
         self._name = name
         self._asked = waits
@@ -77,19 +93,19 @@ class ExplainedServer:
         self._folder.mkdir()
         self._running = servers.running(name)
         self._spans: list[_Span] = []
-        client = servers.client(name, task, self._folder)
-        self._client = SliceClient(
-            name=name,
-            client=self._stack.enter_context(client),
-            running=self._running,
-            task=task,
+        self._work = work_of(task)
+        self._clients = self._paused(servers, task) if paused else FreshClients(servers, name, task)
+
+    def _paused(self, servers: BlockServers, task: Task) -> ExplainedClients:
+        client = self._stack.enter_context(servers.client(self._name, task, self._folder))
+        return PausedClients(
+            SliceClient(name=self._name, client=client, running=self._running, task=task)
         )
 
     def __enter__(self) -> ExplainedServer:
         with contextlib.ExitStack() as stack:
             stack.push(self._stack)
-            self._client.connect()
-            self._check()
+            self._clients.connect()
             if self._asked:
                 reader = WaitReader(self._name, self._running.server)
                 self._waits = self._stack.enter_context(contextlib.closing(reader))
@@ -111,31 +127,24 @@ class ExplainedServer:
         watching = self._waits.watching() if self._waits else contextlib.nullcontext()
         with watching as waits:
             before = self._totals()
-            self._client.slice(number, position, seconds, 0.0)
-            self._check()
+            self._clients.work(number, position, seconds)
             after = self._totals()
         self._spans.append(_Span(before=before, after=after, waits=waits))
 
     def _totals(self) -> _Totals:
         usage = self._running.usage()
         asking = self._waits.cpu_seconds if self._waits else 0.0
-        client = self._client.client
         return _Totals(
             at=time.monotonic(),
-            finished=client.finished_events(),
+            finished=self._clients.finished,
             cpu=(usage.cpu_seconds if usage else 0.0) - asking,
-            client=client.cpu_seconds,
+            client=self._clients.cpu_seconds,
         )
 
     def end(self) -> None:
         """End the sampling and the clients. Raises what failed."""
         self._sampler.stop()
-        self._client.end()
-        self._check()
-
-    def _check(self) -> None:
-        if self._client.error is not None:
-            raise self._client.error
+        self._clients.end()
 
     def rounds(self, dbms: ServerDbms, prefix: Path) -> tuple[Round, ...]:
         """Return what was sampled in each round."""
@@ -145,13 +154,19 @@ class ExplainedServer:
             for span, count in zip(self._spans, counts, strict=True):
                 if span.before.at <= sample.at < span.after.at:
                     count[calls_of(sample, dbms, prefix)] += 1
-        if min(sum(count.values()) for count in counts) < _FEWEST_SAMPLES:
-            raise DriverError(
-                f"fewer than {_FEWEST_SAMPLES} samples were taken in a round:"
-                " the server is almost idle",
-                hint="sample for longer: --seconds",
-            )
+        check_samples((sum(count.values()) for count in counts), self._work)
         return tuple(span.round(count) for span, count in zip(self._spans, counts, strict=True))
+
+
+def check_samples(counts: Iterable[int], work: Work) -> None:
+    """Raise DriverError if too little was sampled in a round to say anything of it."""
+    if min(counts) < _FEWEST_SAMPLES:
+        batch = work is Work.RUN
+        raise DriverError(
+            f"fewer than {_FEWEST_SAMPLES} samples were taken in a round:"
+            + (" the batch is too short" if batch else " the server is almost idle"),
+            hint="sample for longer: --seconds" + (", or run it on more rows" if batch else ""),
+        )
 
 
 def split(waits: Mapping[str, float]) -> Waits:

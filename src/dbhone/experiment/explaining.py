@@ -12,7 +12,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from dbhone.analysis.explained_rounds import CodeOrigin, Round
+from dbhone.analysis.explained_rounds import CodeOrigin, Round, Work
 from dbhone.analysis.verdict import Analysis, Effect
 from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import UnknownName, UsageError
@@ -20,15 +20,15 @@ from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Detail
+from dbhone.experiment.explained_clients import work_of
 from dbhone.experiment.explained_server import ExplainedServer
-from dbhone.experiment.interleaved import why_not_interleaved
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.observe import ObserveOptions, RunObservation, as_requests
 from dbhone.experiment.order import round_order
 from dbhone.experiment.plan import Compile, PostLink, Train
 from dbhone.experiment.planning import plan_builds
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
-from dbhone.experiment.server_target import server_workload, spec_of
+from dbhone.experiment.server_specs import server_workload, spec_of
 from dbhone.experiment.standalone_server import find_subject
 from dbhone.measurement.record import Run
 from dbhone.measurement.stack_sampling import check_sampling
@@ -42,10 +42,12 @@ _BLOCK = 1
 class Explained:
     """The rounds of two subjects on one step with ``threads`` clients.
 
-    ``kinds`` are the kinds of threads of the base's DBMS, as it names them.
+    ``work`` is what CPU time is told of. ``kinds`` are the kinds of threads of the base's DBMS, as
+    it names them.
     """
 
     step: str
+    work: Work
     threads: int
     base: tuple[Round, ...]
     subject: tuple[Round, ...]
@@ -80,15 +82,17 @@ def most_different(
 
 def find_task(experiment: Experiment, word: str) -> Task:
     """Return the task of a step by its name or short name; raise UnknownName, or UsageError."""
+    if experiment.one_by_one:
+        raise UsageError(
+            f"{word} cannot be explained: two servers would have to be up, but of this run's only"
+            " one is up at a time"
+        )
     workload = server_workload(experiment)
     tasks = workload.tasks(experiment.sets or workload.suite.measured())
     for task in tasks:
         set_name, _, threads = word.partition("@")
         full = workload.suite.full_name(set_name)
         if task.set in (word, full, f"{full}@{threads}"):
-            why = why_not_interleaved(workload.driver, task, one_by_one=experiment.one_by_one)
-            if why is not None:
-                raise UsageError(f"{task.set} cannot be explained: {why}")
             return task
     raise UnknownName("step", word, (task.set for task in tasks))
 
@@ -139,9 +143,9 @@ def explain(
 ) -> Explained:
     """Run a step on the base and a subject in ``rounds`` rounds; each subject has ``seconds``.
 
-    With ``waits`` the servers are asked what their threads wait for. Raises what the builds and the
-    servers raise, ServerError if one does not tell waits, and DriverError if too little was
-    sampled.
+    A batch takes longer if one run in each round does. With ``waits`` the servers are asked what
+    their threads wait for. Raises what the builds and the servers raise, ServerError if one does
+    not tell waits, and DriverError if too little was sampled.
     """
     check_sampling()
     specs = _specs(experiment, names, service)
@@ -151,6 +155,7 @@ def explain(
         for name, spec in specs.items()
     }
     servers = _servers(experiment, specs, service)
+    paused = server_workload(experiment).driver.can_pause(task)
     folder = service.session.workdir("explain")
     with contextlib.ExitStack() as stack:
         stack.callback(remove_tree, folder)
@@ -158,7 +163,9 @@ def explain(
         def work() -> dict[str, ExplainedServer]:
             stack.enter_context(servers.open(names, _BLOCK))
             sampled = {
-                name: stack.enter_context(ExplainedServer(servers, name, task, folder, waits=waits))
+                name: stack.enter_context(
+                    ExplainedServer(servers, name, task, folder, waits=waits, paused=paused)
+                )
                 for name in names
             }
             for number in range(rounds):
@@ -179,6 +186,7 @@ def explain(
     assert task.run is not None
     return Explained(
         step=task.set,
+        work=work_of(task),
         threads=task.run.threads,
         base=base,
         subject=subject,

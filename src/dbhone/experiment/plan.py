@@ -36,6 +36,20 @@ DONE = Cost(seconds=0.0, done=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DataCost:
+    """What a server's loaded data costs: to load it, and in seconds to copy it for a start.
+
+    ``name`` is the same for servers that share it, ``size`` about how many bytes of disk it takes.
+    """
+
+    label: str
+    name: str
+    load: Cost
+    size: int
+    copy_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanStep:
     """One thing that an experiment does, for some of its subjects.
 
@@ -97,12 +111,14 @@ class PostLink(PlanStep):
 class Train(PlanStep):
     """Run an instrumented build, its first need, and make a profile.
 
-    An earlier profile, which the build was compiled with, becomes a part of it.
+    An earlier profile, which the build was compiled with, becomes a part of it. ``data`` is that of
+    a server.
     """
 
     stage = Stage.TRAIN
     inputs: BuildInputs
     training: Training
+    data: DataCost | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,11 +138,13 @@ def checks_of(grade: Grade | None) -> str:
 class Verify(PlanStep):
     """Test that a subject answers what the base answers, and that its data is consistent.
 
-    With a ``grade`` its build is put to the checks of that grade, too.
+    With a ``grade`` its build is put to the checks of that grade, too. ``data`` is that of a
+    server: the first one that has it loads it.
     """
 
     stage = Stage.VERIFY
     grade: Grade | None = None
+    data: DataCost | None = None
 
     @property
     def subject(self) -> str:
@@ -183,6 +201,15 @@ class Plan:
     def preparing(self) -> float:
         """The seconds that all steps before the measuring are expected to take."""
         return sum(step.cost.seconds for step in self.steps[:-1] if not step.tentative)
+
+    @property
+    def data(self) -> tuple[DataCost, ...]:
+        """The loaded data of servers in the steps that are still to be done, each once."""
+        found: dict[str, DataCost] = {}
+        for step in self.steps:
+            if isinstance(step, Train | Verify) and step.data is not None and not step.tentative:
+                found.setdefault(step.data.name, step.data)
+        return tuple(found.values())
 
     @property
     def blocks(self) -> int | None:

@@ -6,13 +6,14 @@ This is pure: an estimator tells what the home folder holds already.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.transforms.base import Pass
 from dbhone.errors import HoneError
+from dbhone.experiment.data_costs import DataKnowledge, copying_seconds, with_data
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.plan import (
     DONE,
@@ -43,7 +44,7 @@ _MEASURING_SHARE = 0.25
 """The share of the budget that optional subjects leave for measuring at least."""
 
 
-class Estimator(Protocol):
+class Estimator(DataKnowledge, Protocol):
     """What is known before work begins."""
 
     def is_kept(self, reference: str) -> bool:
@@ -84,8 +85,8 @@ def make_plan(
     steps += _verification(experiment, present, build_plan, progress)
     if target_class(experiment.suite).calibrates:
         steps.append(_calibration(experiment))
-    spent = sum(step.cost.seconds for step in steps if not step.tentative)
-    steps.append(_measurement(experiment, present, len(certain), spent, progress))
+    steps = list(with_data(steps, experiment, estimator))
+    steps.append(_measurement(experiment, present, len(certain), steps, progress))
     return Plan(steps=tuple(steps), builds=build_plan.builds, left_out=left_out)
 
 
@@ -338,13 +339,14 @@ def _measurement(
     experiment: Experiment,
     subjects: tuple[SubjectDeclaration, ...],
     certain: int,
-    spent: float,
+    steps: Sequence[PlanStep],
     progress: PlanProgress,
 ) -> Measure:
     design = experiment.design
-    left = max(0.0, design.budget_seconds - progress.seconds - spent)
+    spent = progress.seconds + sum(step.cost.seconds for step in steps if not step.tentative)
+    left = max(0.0, design.budget_seconds - spent)
     target = target_class(experiment.suite)
-    expected = target.block_seconds(experiment, certain)
+    expected = target.block_seconds(experiment, certain, copying_seconds(steps))
     block = max(filter(None, (expected, progress.block_seconds)), default=None)
     most = max(0, design.max_blocks - progress.blocks)
     seconds = left if block is None else min(left, most * block)

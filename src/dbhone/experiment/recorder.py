@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from dbhone.activity import Activity, tell
 from dbhone.experiment.events import Began, Event, Listener, Note
 from dbhone.home import Session
-from dbhone.measurement.record import Run, RunState, Step, Subject, Warning
+from dbhone.measurement.record import Run, RunningServer, RunState, Step, Subject, Warning
 from dbhone.measurement.store import Store
 
 
@@ -93,6 +93,10 @@ class RunRecorder:
     def describe(self, position: int, subject: Subject) -> None:
         """Keep what a subject is."""
         self.store.set_subject(self.run_id, position, subject)
+
+    def keep_running(self, subject: str, running: RunningServer) -> None:
+        """Keep what a subject's server says once it runs."""
+        self.store.set_running(self.run_id, subject, running)
 
     def note(self, text: str) -> None:
         """Tell the user something now."""

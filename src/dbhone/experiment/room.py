@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 
 from dbhone.dbms.base import load_dbms
+from dbhone.dbms.base_server import load_server_dbms
+from dbhone.dbms.base_settings import LOOSE, Origin
 from dbhone.errors import MachineError
 from dbhone.experiment.levers import cache_bytes, uses_huge_pages
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import Compile, Plan, PostLink
+from dbhone.experiment.server_specs import server_workload
 from dbhone.home import Home
+from dbhone.instance import open_files
 from dbhone.instance.memory import check_memory
 from dbhone.units import size
 from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
-from dbhone.workload.suite import Regime
 
 _SCRATCH = 100
 """How many times as large as its code a build's objects are, at most."""
@@ -24,10 +25,11 @@ _KEPT = 10
 
 
 def check_room(experiment: Experiment, plan: Plan, home: Home) -> None:
-    """Raise MachineError if a plan's servers exceed the memory, or its files the disk."""
+    """Raise MachineError if a plan's servers exceed memory or open files, or its files the disk."""
     check_caches(experiment)
+    check_open_files(experiment)
     check_disk(
-        disk_of_builds(plan) + _disk_of_data(experiment),
+        disk_of_builds(plan) + _disk_of_data(experiment, plan),
         f"the builds and data of {len(experiment.subjects)} subjects",
         home,
     )
@@ -46,6 +48,26 @@ def check_caches(experiment: Experiment) -> None:
         if not uses_huge_pages(subject)
     ]
     check_memory(caches, one_by_one=experiment.one_by_one)
+
+
+def check_open_files(experiment: Experiment) -> None:
+    """Raise MachineError if a server's settings need more files open than a process may have.
+
+    Those of a named config do not count: of them a server takes what it can, with a footnote.
+    """
+    if not suites.load(experiment.suite).server_sizes:
+        return
+    clients = {"max_connections": str(server_workload(experiment).connections)}
+    for subject in experiment.subjects:
+        dbms = load_server_dbms(subject.inputs.dbms)
+        asked = {
+            dbms.canonical(setting.name).removeprefix(LOOSE): setting.value
+            for origin in (Origin.FILE, Origin.EXPERIMENT)
+            for setting in subject.settings
+            if setting.origin is origin
+        }
+        needed = dbms.files_needed({**clients, **asked})
+        open_files.check_open_files(needed, f"the server of {subject.name}")
 
 
 def disk_of_builds(plan: Plan) -> int:
@@ -74,14 +96,8 @@ def check_disk(needed: int, what: str, home: Home, hint: str = "") -> None:
         )
 
 
-def _disk_of_data(experiment: Experiment) -> int:
-    """Return about how many bytes the loaded data takes, with a copy for each server that is up.
-
-    Where all data is cached it is not larger than the cache that the size proposes.
-    """
-    suite = suites.load(experiment.suite)
-    if not suite.server_sizes:
-        return 0
-    cached = dataclasses.replace(experiment.scale, regime=Regime.CACHED, cache_bytes=None)
+def _disk_of_data(experiment: Experiment, plan: Plan) -> int:
+    """Return about how many bytes the loaded data takes, with a copy for each server that is up."""
+    new = sum(data.size for data in plan.data if not data.load.done)
     up = 1 if experiment.one_by_one else len(experiment.subjects)
-    return suite_tasks.cache_bytes(suite, cached) * (1 + up)
+    return new + up * max((data.size for data in plan.data), default=0)

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
-from dbhone.dbms.base_settings import LOOSE, RequestedSetting
+from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.experiment.order import BlockSeed
 from dbhone.experiment.server_clients import ServerClients, ServerWorkload
+from dbhone.experiment.server_data import data_name, loading_settings
 from dbhone.files import digest_of_file
 from dbhone.home import Notify, Session
 from dbhone.instance import data, page_cache, settings
 from dbhone.instance.applied_levers import AppliedLevers
+from dbhone.instance.data_facts import DataFacts, note_copy, note_load
 from dbhone.instance.memory import Yardstick, memory_for, scaled
 from dbhone.instance.place import opened_place
 from dbhone.instance.programs import prepared_environment
@@ -96,7 +99,9 @@ class ServerPool:
             if saved is None:
                 self._make_data(spec, place)
             else:
+                began = time.monotonic()
                 data.restore(saved, place)
+                note_copy(saved.path, time.monotonic() - began)
                 if self.workload.cold:
                     page_cache.evict(place.data)
             chosen = self._settings_for(spec, place)
@@ -179,20 +184,19 @@ class ServerPool:
             remove_tree(saved.path)
 
     def _key(self, spec: ServerSpec, content: DataSet) -> str:
-        seed = () if content.seed is None else (content.seed,)
-        settings = [[setting.name, setting.value, setting.origin] for setting in _loading(spec)]
-        parts = [self.workload.driver.name, *content.key, self._scripts, *seed, *settings]
-        return data.key(spec.dbms.name, spec.installation.version, parts)
+        driver, version = self.workload.driver, spec.installation.version
+        return data_name(spec.dbms, version, spec.settings, driver, content, self._scripts)
 
     def _load(
         self, spec: ServerSpec, content: DataSet, keep: Callable[[Path], data.Saved]
     ) -> data.Saved:
         self._notify(f"loading {content.label}")
+        began = time.monotonic()
         # Settings that only matter while a server is measured must not decide what is loaded.
         plain = ServerSpec(
             dbms=spec.dbms,
             installation=spec.tools,
-            settings=_loading(spec),
+            settings=loading_settings(spec.dbms, spec.settings),
             env={},
         )
         with self._instance(plain, None) as server:
@@ -201,7 +205,15 @@ class ServerPool:
                 self.clients.load(server, content)
             self.clients.finish_background_work(server, content)
             server.stop()
-            return keep(place.data)
+            saved = keep(place.data)
+        facts = DataFacts(
+            dbms=spec.dbms.name,
+            driver=self.workload.driver.name,
+            volume=content.volume,
+            load_seconds=time.monotonic() - began,
+        )
+        note_load(saved.path, facts)
+        return saved
 
     def verify(self, spec: ServerSpec) -> str:
         """Return the digest of a server's answers; raise DriverError if its data is damaged."""
@@ -209,14 +221,3 @@ class ServerPool:
             printed = self.clients.verify(server)
             server.stop()
         return self.workload.driver.verification(printed)
-
-
-def _loading(spec: ServerSpec) -> tuple[RequestedSetting, ...]:
-    """Return those requested settings that decide what a server's data is."""
-    dbms = spec.dbms
-    names = dbms.loading_settings | dbms.data_settings
-    return tuple(
-        setting
-        for setting in spec.settings
-        if dbms.canonical(setting.name).removeprefix(LOOSE) in names
-    )

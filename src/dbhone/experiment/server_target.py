@@ -10,15 +10,16 @@ from typing import ClassVar
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile_counts import ProfileCounts, newly_executed, total_variation
 from dbhone.dbms.base_server import load_server_dbms
-from dbhone.errors import HoneError, UsageError
+from dbhone.errors import HoneError
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.events import Detail
 from dbhone.experiment.interleaved import InterleavedTrials, interleaved_sets, slice_seconds
-from dbhone.experiment.levers import apply_levers, settings_with, uses_huge_pages
+from dbhone.experiment.levers import uses_huge_pages
 from dbhone.experiment.model import Experiment, Servers, SubjectDeclaration, Training
 from dbhone.experiment.observe import RunObservation
 from dbhone.experiment.server_clients import ServerWorkload
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
+from dbhone.experiment.server_specs import server_workload, spec_of
 from dbhone.experiment.target import (
     BuildResult,
     Notes,
@@ -32,12 +33,19 @@ from dbhone.experiment.target import (
 from dbhone.experiment.trial import Announce, SubjectResult, Trial
 from dbhone.experiment.warnings import ServerSetup, running_note, settings_notes
 from dbhone.home import Session
+from dbhone.instance import open_files
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.memory import check_memory, server_memory_limits
 from dbhone.instance.programs import installation_of, title_of
-from dbhone.instance.running_settings import not_taken
+from dbhone.instance.running_settings import ask
 from dbhone.instance.server import Server
-from dbhone.measurement.record import SLOW_OPERATIONS, STALLED_TRIAL, Step, Warning
+from dbhone.measurement.record import (
+    SLOW_OPERATIONS,
+    STALLED_TRIAL,
+    RunningServer,
+    Step,
+    Warning,
+)
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import ServerDriver, load_driver, load_driver_of
@@ -47,7 +55,7 @@ from dbhone.workload.task import Task
 _DRIVER_STARTS = 0.3
 """Seconds that a server's driver takes to start, connect and end."""
 _SERVER_STARTS = 5.0
-"""Seconds to start a server on a copy of its data and to stop it."""
+"""Seconds to start a server and to stop it, without the copy of its data."""
 _USUAL_ITERATIONS = 3
 _MOST_ITERATIONS = 6
 _USUAL_COMMAND = 60.0
@@ -73,12 +81,17 @@ class ServerTarget(Target):
         return iterations * (one_iteration + _SERVER_STARTS) + command
 
     @classmethod
-    def block_seconds(cls, experiment: Experiment, subjects: int) -> float | None:
-        """Return about how long a block takes: a server's suite says how long its steps last."""
+    def block_seconds(
+        cls, experiment: Experiment, subjects: int, copying: float = 0.0
+    ) -> float | None:
+        """Return about how long a block takes: a server's suite says how long its steps last.
+
+        To copy the data of one server takes ``copying`` seconds.
+        """
         suite = suites.load(experiment.suite)
         tasks = suite_tasks.tasks(suite, experiment.sets or suite.measured(), experiment.scale)
         if experiment.scale.regime is Regime.COLD:
-            starting = _DRIVER_STARTS + _SERVER_STARTS
+            starting = _DRIVER_STARTS + _SERVER_STARTS + copying
             return subjects * sum(task.run.seconds + starting for task in tasks if task.run)
         by_set = {task.set: task for task in tasks}
         interleaved = _interleaved_sets(experiment, by_set, subjects)
@@ -89,7 +102,7 @@ class ServerTarget(Target):
         # To load takes about as long as to write it once more, and a server of its own.
         first = tasks[0].run
         load = 2 * first.seconds + _SERVER_STARTS if suite.fresh_loads and first else 0
-        return subjects * (driving + _SERVER_STARTS + load)
+        return subjects * (driving + _SERVER_STARTS + copying + load)
 
     @classmethod
     def train(cls, job: TrainingJob, session: Session, notify: Callable[[str], None]) -> int:
@@ -273,15 +286,19 @@ class ServerTarget(Target):
             seed=self.experiment.design.seed,
             fresh_data=self.suite.fresh_loads,
             cold=self._cold,
-            on_start=self._warn_of_settings_not_taken,
+            on_start=self._note_what_it_took,
         )
 
-    def _warn_of_settings_not_taken(self, name: str, server: Server) -> None:
-        """Ask each subject's first server what it took, and keep a footnote on what it did not."""
+    def _note_what_it_took(self, name: str, server: Server) -> None:
+        """Ask each subject's first server what it took, and keep that with what it did not take."""
         if name in self._asked:
             return
         self._asked.add(name)
-        note = running_note(name, not_taken(server, self._setups[name].chosen.values))
+        running = ask(server, self._setups[name].chosen.values)
+        limit = open_files.limit_of(server.pid)
+        self.recorder.keep_running(name, RunningServer(settings=running.values, open_files=limit))
+        too_few = open_files.too_few(server.open_files, limit)
+        note = running_note(name, running.not_taken, too_few)
         if note is not None:
             self.recorder.warn(note)
 
@@ -337,41 +354,6 @@ def has_settled(before: ProfileCounts, after: ProfileCounts) -> bool:
     return (
         newly_executed(before, after) < _SETTLED_NEW_FUNCTIONS
         and total_variation(before, after) < _SETTLED_CHANGE
-    )
-
-
-def server_workload(experiment: Experiment) -> ServerWorkload:
-    """Return what the clients of one server do. Raises UsageError for an embedded DBMS."""
-    suite = suites.load(experiment.suite)
-    driver = load_driver(suite.driver)
-    if not isinstance(driver, ServerDriver):
-        (dbms, *_) = (subject.inputs.dbms for subject in experiment.subjects)
-        raise UsageError(
-            f"{dbms} is not a server: it is part of the program that uses it",
-            hint="'hone build' prints where a build's files are",
-        )
-    return ServerWorkload(
-        suite=suite, driver=driver, scale=experiment.scale, drop_unknown=experiment.drop_unknown
-    )
-
-
-def spec_of(experiment: Experiment, subject: SubjectDeclaration, build: Build) -> ServerSpec:
-    """Return the server of a subject: its build, its settings and its levers."""
-    dbms = load_server_dbms(build.manifest.dbms)
-    levers = apply_levers(experiment, subject)
-    return ServerSpec(
-        dbms=dbms,
-        installation=installation_of(dbms, build),
-        layouts=tuple(
-            installation_of(dbms, layout)
-            for layout in experiment.own_layouts(subject.name, build.layouts)
-        ),
-        settings=(
-            *experiment.observe.requested(dbms, subject.settings),
-            *settings_with(subject, levers),
-        ),
-        env={},
-        levers=levers,
     )
 
 

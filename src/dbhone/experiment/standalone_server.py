@@ -12,7 +12,7 @@ from dbhone.experiment.events import Detail
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.planning import plan_builds
 from dbhone.experiment.server_pool import ServerPool
-from dbhone.experiment.server_target import server_workload, spec_of
+from dbhone.experiment.server_specs import server_workload, spec_of
 from dbhone.instance.server import Server
 from dbhone.workload import suite as suites
 

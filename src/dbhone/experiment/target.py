@@ -25,7 +25,7 @@ from dbhone.files import digest_of_file
 from dbhone.home import Session
 from dbhone.instance import page_cache
 from dbhone.instance.idle_inhibitor import IdleInhibitor
-from dbhone.measurement.record import Step, Warning
+from dbhone.measurement.record import RunningServer, Step, Warning
 from dbhone.source.tree import SourceTree
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
@@ -113,6 +113,9 @@ class Notes(Protocol):
     def keep_steps(self, steps: Sequence[Step]) -> None:
         """Keep which steps are measured."""
 
+    def keep_running(self, subject: str, running: RunningServer) -> None:
+        """Keep what a subject's server says once it runs."""
+
 
 class Target(ABC):
     """The builds of one experiment's subjects, as something to verify and to measure.
@@ -152,8 +155,13 @@ class Target(ABC):
 
     @classmethod
     @abstractmethod
-    def block_seconds(cls, experiment: Experiment, subjects: int) -> float | None:
-        """Return about how long a block of this many subjects takes, None before a trial."""
+    def block_seconds(
+        cls, experiment: Experiment, subjects: int, copying: float = 0.0
+    ) -> float | None:
+        """Return about how long a block of this many subjects takes, None before a trial.
+
+        To copy the data of one server takes ``copying`` seconds.
+        """
 
     @classmethod
     def least_block_seconds(cls, experiment: Experiment, subjects: int) -> float:

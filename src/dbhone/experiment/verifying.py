@@ -19,7 +19,7 @@ from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.planning import plan_builds
 from dbhone.experiment.target import BuildResult, ResultDigest, Target
 from dbhone.experiment.targets import target_class
-from dbhone.measurement.record import Design, Role, Step, Warning
+from dbhone.measurement.record import Design, Role, RunningServer, Step, Warning
 from dbhone.source.tree import SourceTree, kept_tree
 from dbhone.verification.harness import TestHarness
 from dbhone.verification.outcome import Evidence, Failure, ListComparison, Outcome
@@ -59,6 +59,9 @@ class _NoRun:
             self.listen(Detail(text=warning.text))
 
     def keep_steps(self, steps: Sequence[Step]) -> None:
+        """Keep nothing."""
+
+    def keep_running(self, subject: str, running: RunningServer) -> None:
         """Keep nothing."""
 
 

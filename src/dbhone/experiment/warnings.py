@@ -130,8 +130,13 @@ def settings_notes(setups: Mapping[str, ServerSetup]) -> tuple[Warning, ...]:
     )
 
 
-def running_note(subject: str, differing: Mapping[str, tuple[str, str]]) -> Warning | None:
-    """Return a footnote on settings, as given and as the running server says; None without any."""
+def running_note(
+    subject: str, differing: Mapping[str, tuple[str, str]], too_few_files: str = ""
+) -> Warning | None:
+    """Return a footnote on settings, as given and as the running server says; None without any.
+
+    ``too_few_files`` says what is wrong with the server's limit of open files, if anything is.
+    """
     if not differing:
         return None
     words = "; ".join(
@@ -140,7 +145,8 @@ def running_note(subject: str, differing: Mapping[str, tuple[str, str]]) -> Warn
     )
     return Warning(
         code="setting-not-taken",
-        text=f"{subject} runs with settings other than those it was given: {words}",
+        text=f"{subject} runs with settings other than those it was given: {words}"
+        + (f". {too_few_files}" if too_few_files else ""),
         subject=subject,
     )
 

@@ -45,13 +45,18 @@ def sandbox_of(
     *,
     writable: tuple[Path, ...] = (),
     readable: tuple[Path, ...] = (),
+    open_files: int = 0,
 ) -> Sandbox:
-    """Return what encloses the programs of a server: they see it, and their own place only."""
+    """Return what encloses the programs of a server: they see it, and their own place only.
+
+    ``open_files`` is how many a program needs to have open.
+    """
     programs = (installation.prefix, installation.server, *installation.libraries)
     return Sandbox(
         writable=(place.data, place.sockets, place.scratch, *writable),
         readable=(*programs, place.settings, *readable),
         file_bytes=longest_file(place.data),
+        open_files=open_files,
     )
 
 

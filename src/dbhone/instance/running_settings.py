@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from dbhone.dbms.base_settings import LOOSE
 from dbhone.instance.client import connect
@@ -26,18 +27,38 @@ _OLD_UTF8 = re.compile(r"^utf8(?=_|$)")
 _WORDS = {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"}
 
 
-def not_taken(server: Server, names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Return those of the server's settings that it runs with otherwise: as given, as it says.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningSettings:
+    """The settings that a server was ``given``, and how it spells those that it tells."""
 
-    Those that it does not tell are left out. Raises ServerError if it does not answer.
+    given: Mapping[str, str]
+    told: Mapping[str, tuple[str, ...]]
+
+    @property
+    def values(self) -> dict[str, str]:
+        """What the server says of the settings that it was given."""
+        told = {name: self.told.get(name.removeprefix(LOOSE)) for name in self.given}
+        return {name: spellings[-1] for name, spellings in told.items() if spellings}
+
+    @property
+    def not_taken(self) -> dict[str, tuple[str, str]]:
+        """Those that it runs with otherwise: as given, as it says."""
+        return different(self.given, self.told)
+
+
+def ask(server: Server, names: Iterable[str]) -> RunningSettings:
+    """Return what a running server says of its settings of these names.
+
+    Raises ServerError if it does not answer.
     """
     with contextlib.closing(connect(server.endpoint)) as client:
         rows = client.ask(server.dbms.running_settings)
-    running = {
-        server.dbms.canonical(_text(name)): tuple(map(_text, values)) for name, *values in rows
-    }
-    given = {name: server.values[name] for name in names if name in server.values}
-    return different(given, running)
+    return RunningSettings(
+        given={name: server.values[name] for name in names if name in server.values},
+        told={
+            server.dbms.canonical(_text(name)): tuple(map(_text, values)) for name, *values in rows
+        },
+    )
 
 
 def different(

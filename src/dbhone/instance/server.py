@@ -74,6 +74,11 @@ class Server:
         return replace(endpoint, database=self.database or endpoint.database)
 
     @property
+    def open_files(self) -> int:
+        """How many files its settings need open at the same time."""
+        return self.dbms.files_needed(self.values)
+
+    @property
     def pid(self) -> int:
         """The server's first process, the parent of any others."""
         if self._process is None:
@@ -107,6 +112,7 @@ class Server:
                         *self.shared.writable,
                     ),
                     readable=(*self.levers.whole.preload, *self.shared.readable),
+                    open_files=self.open_files,
                 ),
             ),
             capture=False,

@@ -98,6 +98,17 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunningServer:
+    """What a subject's server says once it runs: its values of the ``settings`` that it was given.
+
+    Its process may have ``open_files`` open, None where that could not be read.
+    """
+
+    settings: dict[str, str]
+    open_files: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """What was compared: a build and how it came to be.
 
@@ -111,7 +122,7 @@ class Subject:
     started, as words of an experiment file. ``timings`` is None in old runs, and where
     nothing was built. ``inputs`` are those of the build that the user decided, as the experiment
     names them, without those that are at their defaults; empty in old runs. ``layout`` is None
-    where no post-link optimiser took part.
+    where no post-link optimiser took part, ``running`` in old runs and until a server has started.
     """
 
     name: str
@@ -137,6 +148,7 @@ class Subject:
     levers: tuple[str, ...] = ()
     inputs: dict[str, Any] = field(default_factory=dict)
     layout: CodeLayout | None = None
+    running: RunningServer | None = None
 
     @property
     def layouts(self) -> int:

@@ -22,6 +22,7 @@ from dbhone.measurement.record import (
     Measurement,
     Role,
     Run,
+    RunningServer,
     RunState,
     Step,
     Subject,
@@ -141,8 +142,14 @@ def change_values(change: RunChange) -> Values:
 
 
 def subject_values(run_id: int, position: int, subject: Subject) -> Values:
-    """Return the row of a subject."""
-    return asdict(subject) | {"run_id": run_id, "position": position}
+    """Return the row of a subject.
+
+    What is not known of its running server leaves what an earlier session has kept.
+    """
+    values = asdict(subject) | {"run_id": run_id, "position": position}
+    if subject.running is None:
+        del values["running"]
+    return values
 
 
 def step_values(run_id: int, position: int, step: Step) -> Values:
@@ -229,6 +236,7 @@ def subject_of(row: sa.RowMapping) -> Subject:
         levers=tuple(row["levers"] or ()),
         timings=_timings_of(row["timings"]),
         layout=_layout_of(row["layout"]),
+        running=None if row["running"] is None else RunningServer(**row["running"]),
     )
 
 

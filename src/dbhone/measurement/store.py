@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Unpack
@@ -34,7 +35,16 @@ from dbhone.measurement.invocation_rows import (
     record,
     sliced_of,
 )
-from dbhone.measurement.record import REJECTED, Invocation, Run, Sliced, Step, Subject, Warning
+from dbhone.measurement.record import (
+    REJECTED,
+    Invocation,
+    Run,
+    RunningServer,
+    Sliced,
+    Step,
+    Subject,
+    Warning,
+)
 from dbhone.measurement.rows import (
     Done,
     NewRun,
@@ -116,6 +126,13 @@ class Store:
             values = subject_values(run_id, position, subject)
             key = {name: values.pop(name) for name in ("run_id", "name")}
             put(connection, SUBJECTS, key, values)
+
+    def set_running(self, run_id: int, name: str, running: RunningServer) -> None:
+        """Keep what the server of a subject says once it runs."""
+        condition = sa.and_(SUBJECTS.c.run_id == run_id, SUBJECTS.c.name == name)
+        statement = sa.update(SUBJECTS).where(condition).values(running=asdict(running))
+        with self._changing(run_id, f"noting how {name} runs") as connection:
+            connection.execute(statement)
 
     def set_steps(self, run_id: int, steps: Sequence[Step]) -> None:
         """Keep the steps of the run, in this order; those known are updated, none is removed."""

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from dbhone.measurement.metric import FIGURES, THROUGHPUT
 
-SCHEMA = "0011"
+SCHEMA = "0012"
 """The revision of ``migrations/`` that these tables are; kept here so that opening a store
 that is up to date need not load Alembic."""
 
@@ -123,6 +123,7 @@ SUBJECTS = sa.Table(
     sa.Column("defaults", sa.JSON(none_as_null=True)),
     sa.Column("inputs", sa.JSON(none_as_null=True)),
     sa.Column("layout", sa.JSON(none_as_null=True)),
+    sa.Column("running", sa.JSON(none_as_null=True)),
     sa.UniqueConstraint("run_id", "name"),
 )
 

@@ -192,6 +192,7 @@ def _build(subject: Subject) -> dict[str, Any]:
         **_named(subject, "settings", "levers", "inputs"),
         "timings": _timings(subject.timings),
         "layout": None if subject.layout is None else dataclasses.asdict(subject.layout),
+        "running": None if subject.running is None else dataclasses.asdict(subject.running),
     }
 
 

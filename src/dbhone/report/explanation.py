@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from dbhone.analysis.ceiling import ceiling_ratio
-from dbhone.analysis.explained_rounds import CodeOrigin, Difference, Mean, Round, certain
+from dbhone.analysis.explained_rounds import (
+    CodeOrigin,
+    Difference,
+    Mean,
+    Round,
+    Work,
+    certain,
+)
 from dbhone.analysis.stacks import (
     WAITING,
     FunctionDifference,
@@ -26,13 +33,74 @@ from dbhone.report.wording import capital, number
 
 _MOST = 15
 _MICRO = 1e6
+_UNITS = {Work.OPERATION: ("µs", _MICRO), Work.RUN: ("ms", 1e3)}
 _SPEEDSCOPE = "https://www.speedscope.app/file-format-schema.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """What is said: sentences first, then tables."""
+class Wording:
+    """How times are told of what is explained: of an operation in µs, of a batch's run in ms."""
 
+    work: Work
+
+    @property
+    def of(self) -> str:
+        """What takes the time: ``an operation``."""
+        return self.work.value
+
+    @property
+    def unit(self) -> str:
+        """The unit of times."""
+        return _UNITS[self.work][0]
+
+    def time(self, seconds: float) -> str:
+        """Return a time in this unit."""
+        return number(seconds * _UNITS[self.work][1])
+
+    def amount(self, seconds: float) -> str:
+        """Return a time with its unit."""
+        return f"{self.time(seconds)} {self.unit}"
+
+    def cell(self, mean: Mean) -> Cell:
+        """Return a mean with half of its interval."""
+        return Cell(text=self.time(mean.value), margin=f"±{self.time(mean.half)}")
+
+    def cells(self, difference: Difference) -> tuple[Cell, ...]:
+        """Return what both servers take, and how much more the subject."""
+        more = self.cell(difference.more)
+        sign = "+" if difference.more.value > 0 else ""
+        means = (self.cell(difference.base), self.cell(difference.subject))
+        return (*means, Cell(text=f"{sign}{more.text}", margin=more.margin))
+
+    def columns(self, first: str, names: tuple[str, str]) -> tuple[Column, ...]:
+        """Return the columns of a table whose rows begin with what ``first`` says."""
+        return columns(first, (f"{name}, {self.unit}" for name in (*names, "Difference")))
+
+    def table(
+        self,
+        title: str,
+        names: tuple[str, str],
+        differences: Sequence[Difference],
+        *,
+        caption: str = "In {unit}, with intervals over rounds.",
+        spelled: Callable[[str], str] = capital,
+    ) -> Table:
+        """Return a table; in its caption ``{unit}`` and ``{of}`` stand for themselves."""
+        return Table(
+            title=title,
+            caption=caption.format(unit=self.unit, of=self.of),
+            columns=self.columns("", names),
+            rows=tuple(
+                Row(cells=(Cell(text=spelled(it.name)), *self.cells(it))) for it in differences
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """What is said of an operation, or a run of a batch: sentences first, then tables."""
+
+    work: Work
     sentences: tuple[str, ...]
     tables: tuple[Table, ...]
 
@@ -42,6 +110,7 @@ def explanation(
     names: tuple[str, str],
     rounds: tuple[Sequence[Round], Sequence[Round]],
     *,
+    work: Work = Work.OPERATION,
     kinds: Sequence[tuple[str, str]] = (),
     threads: int,
     cores: int,
@@ -49,43 +118,48 @@ def explanation(
 ) -> Explanation:
     """Return what shows where two servers spend their time in an operation of a step.
 
-    ``kinds`` are the kinds of the servers' threads, as the DBMS names them; ``threads`` is the
-    number of clients, ``settings`` are those that servers had only to count waits.
+    ``work`` is what they spend it on; of a batch it is a run. ``kinds`` are the kinds of the
+    servers' threads, as the DBMS names them; ``threads`` is the number of clients, ``settings`` are
+    those that servers had only to count waits.
     """
     base, subject = rounds
+    said = Wording(work=work)
     whole = totals(base, subject, threads)
     modules, functions = by_module(base, subject), by_function(base, subject)
     function_table = Table(
         title="Functions that differ most",
         caption="What each executes itself, of those whose 99 % interval misses 0. Of the kernel's"
         " functions the system call stands for all.",
-        columns=(*_columns("Function", names), Column(title="Called by", numeric=False)),
-        rows=tuple(_function_rows(functions[:_MOST])),
+        columns=(*said.columns("Function", names), Column(title="Called by", numeric=False)),
+        rows=tuple(_function_rows(functions[:_MOST], said)),
     )
-    tables = [_table("CPU time of an operation, by whose code is executed", names, whole)]
+    tables = [said.table(f"CPU time of {said.of}, by whose code is executed", names, whole)]
     by_kind = by_thread(base, subject, kinds) if kinds else []
     if by_kind:
-        tables.append(_table("Threads that differ", names, by_kind))
+        tables.append(said.table("Threads that differ", names, by_kind))
     if modules:
-        tables.append(_table("Modules that differ", names, modules[:_MOST]))
+        tables.append(said.table("Modules that differ", names, modules[:_MOST]))
     if functions:
         tables.append(function_table)
     waits = wait_differences(base, subject, threads)
     if waits is not None:
-        tables.extend(_wait_tables(waits, names))
+        tables.extend(_wait_tables(waits, names, said))
     ceilings = [_ceiling(whole, which, threads, cores, rounds[which]) for which in (0, 1)]
     sentences = [
-        *(_sentence(it, functions, names[1]) for it in _largest(whole, by_kind, modules, waits)),
+        *(
+            _sentence(it, functions, names[1], said)
+            for it in _largest(whole, by_kind, modules, waits)
+        ),
         f"If its own code and libraries took no time, {step} would be at most {ceilings[0]:.2f}"
         f" times as fast with {names[0]}, {ceilings[1]:.2f} times with {names[1]}.",
     ]
     if settings:
         words = ", ".join(f"{name} = {value}" for name, value in settings.items())
         sentences.append(f"To count waits, servers ran with {words}, which slows them down.")
-    return Explanation(sentences=tuple(sentences), tables=tuple(tables))
+    return Explanation(work=work, sentences=tuple(sentences), tables=tuple(tables))
 
 
-def _function_rows(functions: Sequence[FunctionDifference]) -> Iterator[Row]:
+def _function_rows(functions: Sequence[FunctionDifference], said: Wording) -> Iterator[Row]:
     """Yield the functions below their modules, that with the largest difference first."""
     for module in dict.fromkeys(it.call.module for it in functions):
         yield Row(cells=(Cell(text=module), *[EMPTY] * 4), heading=True)
@@ -93,24 +167,24 @@ def _function_rows(functions: Sequence[FunctionDifference]) -> Iterator[Row]:
             if it.call.module == module:
                 name = Cell(text=it.call.function or "(no name)")
                 callers = Cell(text=" < ".join(caller or "?" for caller in it.callers))
-                yield Row(cells=(name, *_cells(it.difference), callers))
+                yield Row(cells=(name, *said.cells(it.difference), callers))
 
 
-def _wait_tables(waits: WaitDifferences, names: tuple[str, str]) -> Iterator[Table]:
-    yield _table(
-        "What an operation waits for",
+def _wait_tables(waits: WaitDifferences, names: tuple[str, str], said: Wording) -> Iterator[Table]:
+    yield said.table(
+        f"What {said.of} waits for",
         names,
         [*waits.events, waits.others, waits.rest],
-        caption="The DBMS's own wait events, in µs, with 99 % intervals over rounds. Together they"
-        " are the waiting above.",
+        caption="The DBMS's own wait events, in {unit}, with 99 % intervals over rounds. Together"
+        " they are the waiting above.",
         spelled=str,
     )
     if waits.background:
-        yield _table(
+        yield said.table(
             "Waits of background threads that differ",
             names,
             waits.background,
-            caption="In µs for an operation, but beside it, with 99 % intervals over rounds.",
+            caption="In {unit} for {of}, but beside it, with 99 % intervals over rounds.",
             spelled=str,
         )
 
@@ -136,7 +210,9 @@ def _worded(waits: WaitDifferences) -> Iterator[Difference]:
         yield dataclasses.replace(it, name=f"background threads wait for {it.name}")
 
 
-def _sentence(difference: Difference, functions: Sequence[FunctionDifference], subject: str) -> str:
+def _sentence(
+    difference: Difference, functions: Sequence[FunctionDifference], subject: str, said: Wording
+) -> str:
     """Say how a module differs, and which of its functions differs most, called by whom."""
     more = difference.more
     word = "more" if more.value > 0 else "less"
@@ -146,8 +222,8 @@ def _sentence(difference: Difference, functions: Sequence[FunctionDifference], s
     within = f", most in {own.call.function}" if own is not None and own.call.function else ""
     within += f", called by {called}" if within and called else ""
     return (
-        f"{capital(difference.name)}: {number(abs(more.value) * _MICRO)} µs {word} for an operation"
-        f" of {subject}{within}."
+        f"{capital(difference.name)}: {said.amount(abs(more.value))} {word} for {said.of} of"
+        f" {subject}{within}."
     )
 
 
@@ -165,38 +241,11 @@ def _ceiling(
     )
 
 
-def _table(
-    title: str,
+def speedscope(
     names: tuple[str, str],
-    differences: Sequence[Difference],
-    *,
-    caption: str = "In µs, with intervals over rounds.",
-    spelled: Callable[[str], str] = capital,
-) -> Table:
-    return Table(
-        title=title,
-        caption=caption,
-        columns=_columns("", names),
-        rows=tuple(Row(cells=(Cell(text=spelled(it.name)), *_cells(it))) for it in differences),
-    )
-
-
-def _columns(first: str, names: tuple[str, str]) -> tuple[Column, ...]:
-    return columns(first, (f"{name}, µs" for name in (*names, "Difference")))
-
-
-def _cells(difference: Difference) -> tuple[Cell, ...]:
-    more = _cell(difference.more)
-    sign = "+" if difference.more.value > 0 else ""
-    means = (_cell(difference.base), _cell(difference.subject))
-    return (*means, Cell(text=f"{sign}{more.text}", margin=more.margin))
-
-
-def _cell(mean: Mean) -> Cell:
-    return Cell(text=number(mean.value * _MICRO), margin=f"±{number(mean.half * _MICRO)}")
-
-
-def speedscope(names: tuple[str, str], rounds: tuple[Sequence[Round], Sequence[Round]]) -> str:
+    rounds: tuple[Sequence[Round], Sequence[Round]],
+    work: Work = Work.OPERATION,
+) -> str:
     """Return both servers' stacks in speedscope's format; weights are µs of CPU an operation."""
     frames: dict[str, int] = {}
     profiles = []
@@ -210,7 +259,7 @@ def speedscope(names: tuple[str, str], rounds: tuple[Sequence[Round], Sequence[R
         profiles.append(
             {
                 "type": "sampled",
-                "name": f"{name}, CPU of an operation",
+                "name": f"{name}, CPU of {work.value}",
                 "unit": "microseconds",
                 "startValue": 0,
                 "endValue": round(sum(weights), 4),

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 
 from dbhone.analysis.explained_rounds import Round
 from dbhone.analysis.stacks import folded
-from dbhone.report.explanation import Explanation
+from dbhone.report.explanation import Explanation, Wording
 from dbhone.report.templating import page_style, templates
-from dbhone.report.wording import number
 
 _WIDTH = 1160
 _HEIGHT = 18
 _LETTER = 6.7
 """Units of the picture that a letter takes."""
 _NARROWEST = 1.0
-_MICRO = 1e6
 _STRENGTHS = (1.05, 1.2, 1.5)
 """From which ratio on a frame has a colour, and from which a stronger one."""
 
@@ -93,6 +91,7 @@ def explanation_page(
     rounds: tuple[Sequence[Round], Sequence[Round]],
 ) -> bytes:
     """Return a page that needs no network and no script; what comes from outside is escaped."""
+    wording = Wording(work=said.work)
     found = frames(rounds)
     total = sum(frame.width for frame in found if frame.depth == 0)
     shown = [frame for frame in found if frame.width * _WIDTH >= _NARROWEST * total]
@@ -105,29 +104,34 @@ def explanation_page(
             names=names,
             said=said,
             style=page_style(),
-            boxes=list(_boxes(shown, names, total, deepest)),
+            boxes=list(_boxes(shown, names, total, deepest, wording)),
             width=_WIDTH,
             height=(deepest + 1) * _HEIGHT,
             row=_HEIGHT,
-            total=number(total * _MICRO),
+            of=wording.of,
+            total=wording.amount(total),
         )
     )
     return text.encode("utf-8", "replace")
 
 
 def _boxes(
-    shown: Sequence[Frame], names: tuple[str, str], total: float, deepest: int
+    shown: Sequence[Frame],
+    names: tuple[str, str],
+    total: float,
+    deepest: int,
+    wording: Wording,
 ) -> Iterator[_Box]:
     for frame in shown:
         width = frame.width / total * _WIDTH
         letters = int((width - 6) / _LETTER)
         text = frame.name if len(frame.name) <= letters else f"{frame.name[: letters - 1]}…"
-        base, subject = (number(seconds * _MICRO) for seconds in (frame.base, frame.subject))
+        base, subject = wording.amount(frame.base), wording.amount(frame.subject)
         yield _Box(
             x=round(frame.left / total * _WIDTH, 2),
             y=(deepest - frame.depth) * _HEIGHT,
             width=round(width, 2),
             look=frame.look,
             text=text if letters > 2 else "",
-            words=f"{frame.name}: {base} µs with {names[0]}, {subject} µs with {names[1]}",
+            words=f"{frame.name}: {base} with {names[0]}, {subject} with {names[1]}",
         )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dbhone.analysis.history import History
+from dbhone.analysis.gravity import COMPILERS_DIFFER
 from dbhone.analysis.sample_size import SampleSize
 from dbhone.analysis.trust import TrustGrade
 from dbhone.analysis.verdict import (
@@ -23,7 +23,6 @@ from dbhone.analysis.verdict import (
     likely,
     overall,
     possible_range,
-    sound_scores,
 )
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Run, Subject
@@ -121,7 +120,7 @@ def headline(findings: Findings, *, history: str | None = None) -> str:
     data = _HeadlineData(run=run, base=run.base, analysis=findings.analysis, needs=findings.needs)
     versions = findings.history.versions if findings.history else ()
     text = _of_versions(data, versions, history) if history else _finding(data, candidates)
-    text += "" if history else _left_out(findings.left_out)
+    text += _of_compilers(findings) if history else _left_out(findings.left_out)
     grade, reason = findings.trust.grade, findings.trust.reason
     sound = [subject for subject in run.subjects if subject.broken is None]
     if grade is TrustGrade.NONE and _is_judged(data, sound):
@@ -138,6 +137,16 @@ def _left_out(scores: Sequence[Summary]) -> str:
     named = joined([f"{score.subject} ({_times(score)} as fast)" for score in scores])
     were, whose = ("was", "its") if len(scores) == 1 else ("were", "their")
     return f" {named} {were} left out: {whose} figures are not of the same work."
+
+
+def _of_compilers(findings: Findings) -> str:
+    """Return a sentence on versions that were not compiled alike, as ready-made ones are not."""
+    if all(warning.code != COMPILERS_DIFFER for warning in findings.warnings):
+        return ""
+    return (
+        " The versions were built by different compilers, which may be the cause of what changed"
+        " between those."
+    )
 
 
 def _is_judged(data: _HeadlineData, subjects: Sequence[Subject]) -> bool:
@@ -356,49 +365,3 @@ def _where(data: _HeadlineData) -> str:
     if len(held_out) == 1:
         return f"{suite}'s held-out set {held_out[0]}{data.threads}"
     return f"{suite}'s held-out sets{data.threads}"
-
-
-def one_line(findings: Findings) -> str:
-    """Return the answer in as few words as will do, for a list of runs: without its interval."""
-    text = _changes(findings.history) if findings.history is not None else _winner_words(findings)
-    if text is None:
-        return headline(findings)
-    match findings.trust.grade:
-        case TrustGrade.NONE:
-            return f"Not to be trusted: {text}"
-        case TrustGrade.LIMITED:
-            return f"{text} (trust is limited)"
-        case TrustGrade.GOOD:
-            return text
-
-
-def _changes(history: History) -> str | None:
-    known = [step for step in history.steps if step.findable is not None]
-    if not known:
-        return None
-    changed = sum(bool(step.shown_changes) for step in known)
-    steps = count_of(len(history.steps), "step")
-    return f"{changed} of {steps} changed from {history.versions[0]} to {history.versions[-1]}"
-
-
-def _winner_words(findings: Findings) -> str | None:
-    run, analysis = findings.run, findings.analysis
-    winner = find_winner(analysis, findings.trusted)
-    if winner is not None:
-        ratio = format_ratio(winner.ratio, winner)
-        rejected = ", but was rejected" if winner.subject in run.rejected else ""
-        return f"{winner.subject} is {ratio} times as fast as {analysis.base}{rejected}"
-    candidates = [subject for subject in findings.trusted if subject.role is Role.CANDIDATE]
-    scores = sound_scores(analysis, candidates, Role.CANDIDATE)
-    judged = [score for score in scores if score.verdict != Verdict.NOT_ENOUGH_DATA]
-    if judged and len(candidates) == 1:
-        return _candidate_words(judged[0], analysis.base)
-    return f"nothing is faster than {analysis.base}" if judged else None
-
-
-def _candidate_words(score: Summary, base: str) -> str:
-    """Return the answer for the only candidate, which is not faster."""
-    ratio = format_ratio(score.ratio, score)
-    if score.verdict == Verdict.SLOWER:
-        return f"{score.subject} is slower than {base} ({ratio})"
-    return f"no difference found between {score.subject} and {base} ({ratio})"

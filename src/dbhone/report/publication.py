@@ -105,6 +105,8 @@ def load_publication(name: str) -> Publication:
     return Publication.model_validate(tomllib.loads(text))
 
 
+_DEBUG = "g"
+"""The transform that adds debug information."""
 SYNTAX = "NAME or NAME:THEIRS=MINE"
 
 
@@ -194,11 +196,13 @@ def fits(publication: Publication, theirs: str, subject: Subject) -> bool:
 def _contrasts(publication: Publication, subject: Subject, run: Run) -> bool:
     """Return whether a subject differs from its base in what the publication compares.
 
-    Builds with and without debug information are two variants where a publication has both.
+    Builds with and without debug information are two variants where a publication has both: its
+    base is the one that has it.
     """
-    if run.base is None or publication.by is By.VARIANT:
-        return run.base is None or subject.variant != run.base.variant
-    return _value(publication.by, subject) != _value(publication.by, run.base)
+    if run.base is None or _value(publication.by, subject) != _value(publication.by, run.base):
+        return True
+    own, other = _words(subject.variant), _words(run.base.variant)
+    return publication.by is By.VARIANT and _DEBUG in other and _DEBUG not in own
 
 
 def _like(publication: Publication, subject: Subject, run: Run) -> bool:
@@ -227,7 +231,11 @@ _WORDS = {By.VARIANT: "variant", By.VERSION: "version", By.DBMS: "DBMS"}
 
 def _plain(variant: str) -> str:
     """Return a variant without debug information, which does not change the code."""
-    return "+".join(word for word in variant.split("+") if word != "g")
+    return "+".join(word for word in _words(variant) if word != _DEBUG)
+
+
+def _words(variant: str) -> list[str]:
+    return variant.split("+")
 
 
 def _named(name: str, subjects: list[Subject], run: Run) -> Subject:

@@ -11,16 +11,17 @@ from dbhone.report.table import Cell, Column, Row, Table
 _ABSENT = "–"
 _EMPTY = "(none)"
 _LONG = 40
+_OPEN_FILES = "(limit of open files)"
 
 
 def settings_table(context: ReportContext) -> Table | None:
     """Return the settings in which subjects differ, None if they all have the same."""
     subjects = [subject for subject in context.subjects if subject.settings]
-    names = dict.fromkeys(name for subject in subjects for name in subject.settings)
+    names = dict.fromkeys(name for subject in subjects for name in _settings(subject))
     return _differing(
         subjects,
         names,
-        lambda subject: subject.settings,
+        _settings,
         title="Settings that differ",
         caption="The settings in which the subjects' servers differ; – where one does not set it.",
     )
@@ -43,6 +44,12 @@ def defaults_table(context: ReportContext) -> Table | None:
         caption="Settings that no subject sets and whose defaults differ, as servers report them"
         " before they start: part of what is compared. Some are computed again at the start.",
     )
+
+
+def _settings(subject: Subject) -> dict[str, str]:
+    """Return the settings of a server, and how many files its process could have open."""
+    limit = subject.running.open_files if subject.running else None
+    return subject.settings | ({} if limit is None else {_OPEN_FILES: str(limit)})
 
 
 def _differing(
@@ -87,7 +94,7 @@ def _apart(values: list[str]) -> list[str]:
 
 def shared_settings(context: ReportContext) -> tuple[tuple[str, str], ...]:
     """Return the settings that all subjects with settings have alike, by name."""
-    subjects = [subject.settings for subject in context.subjects if subject.settings]
+    subjects = [_settings(subject) for subject in context.subjects if subject.settings]
     if not subjects:
         return ()
     first, *others = subjects

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from dbhone.analysis.explained_rounds import Work
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
@@ -55,7 +56,8 @@ _NAMELESS = 0.9
     type=click.IntRange(5, 3600),
     default=20,
     show_default=True,
-    help="How long each of the two servers is sampled.",
+    help="How long each of the two servers is sampled. A batch runs to its end at least once in"
+    " each round, however long that takes.",
 )
 @click.option(
     "--rounds",
@@ -135,6 +137,7 @@ def command(
         found.step,
         names,
         (found.base, found.subject),
+        work=found.work,
         kinds=found.kinds,
         threads=found.threads,
         cores=page.run.machine.cores,
@@ -158,7 +161,7 @@ def _written(
         case ".folded":
             return difference_folded(rounds)
         case _:
-            return speedscope(names, rounds)
+            return speedscope(names, rounds, found.work)
 
 
 def _chosen(page: Page, subject: str | None, step: str | None) -> tuple[str, str]:
@@ -175,9 +178,13 @@ def _chosen(page: Page, subject: str | None, step: str | None) -> tuple[str, str
 
 def _title(names: tuple[str, str], found: Explained) -> str:
     base, subject = names
+    rounds = f"{len(found.base)} rounds of each"
+    if found.work is Work.RUN:
+        runs = (sum(it.operations for it in own) for own in (found.base, found.subject))
+        rounds += f" ({' and '.join(map(str, runs))} runs)"
     return (
-        f"{found.step}: {subject} against {base}, {len(found.base)} rounds of each, sampled"
-        f" {FREQUENCY} times in a second of CPU by {clock()}"
+        f"{found.step}: {subject} against {base}, {rounds}, sampled {FREQUENCY} times in a second"
+        f" of CPU by {clock()}"
     )
 
 

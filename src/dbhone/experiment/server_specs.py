@@ -1,0 +1,49 @@
+"""What of an experiment is the servers': their workload, and how each subject's server runs."""
+
+from __future__ import annotations
+
+from dbhone.compilation.manifest import Build
+from dbhone.dbms.base_server import load_server_dbms
+from dbhone.errors import UsageError
+from dbhone.experiment.levers import apply_levers, settings_with
+from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.server_clients import ServerWorkload
+from dbhone.experiment.server_pool import ServerSpec
+from dbhone.instance.programs import installation_of
+from dbhone.workload import suite as suites
+from dbhone.workload.drivers.base import ServerDriver, load_driver
+
+
+def server_workload(experiment: Experiment) -> ServerWorkload:
+    """Return what the clients of one server do. Raises UsageError for an embedded DBMS."""
+    suite = suites.load(experiment.suite)
+    driver = load_driver(suite.driver)
+    if not isinstance(driver, ServerDriver):
+        (dbms, *_) = (subject.inputs.dbms for subject in experiment.subjects)
+        raise UsageError(
+            f"{dbms} is not a server: it is part of the program that uses it",
+            hint="'hone build' prints where a build's files are",
+        )
+    return ServerWorkload(
+        suite=suite, driver=driver, scale=experiment.scale, drop_unknown=experiment.drop_unknown
+    )
+
+
+def spec_of(experiment: Experiment, subject: SubjectDeclaration, build: Build) -> ServerSpec:
+    """Return the server of a subject: its build, its settings and its levers."""
+    dbms = load_server_dbms(build.manifest.dbms)
+    levers = apply_levers(experiment, subject)
+    return ServerSpec(
+        dbms=dbms,
+        installation=installation_of(dbms, build),
+        layouts=tuple(
+            installation_of(dbms, layout)
+            for layout in experiment.own_layouts(subject.name, build.layouts)
+        ),
+        settings=(
+            *experiment.observe.requested(dbms, subject.settings),
+            *settings_with(subject, levers),
+        ),
+        env={},
+        levers=levers,
+    )
