@@ -13,9 +13,11 @@ from statistics import fmean
 
 import pytest
 
+from dbhone.experiment.load import load_shipped
 from dbhone.experiment.named_configs import ConfigSetting, NamedConfig, config_names, load_config
 from dbhone.report.publication import By, Publication, load_publication, publication_names
 from dbhone.units import parse_size
+from dbhone.workload import suite as suites
 
 ROOT = Path(__file__).parents[2]
 ARTICLES = Path(os.environ.get("DBHONE_SEEDS", ROOT.parent / "shared" / "seeds"))
@@ -106,6 +108,18 @@ def test_jiangs_figures_are_the_means_of_the_seconds_that_are_shown() -> None:
             assert {(int(threads),) for threads, _, _ in own} == {figures.threads}
         assert throughput.values[build] == (round(fmean(float(tps) for _, tps, _ in own)),)
         assert latency.values[build] == pytest.approx((fmean(float(p95) for *_, p95 in own),))
+
+
+def test_jiangs_experiment_has_his_clients_and_holds_his_point_selects_out() -> None:
+    experiment = load_shipped("jiang")
+    assert set(experiment.scale.threads or ()) == {
+        int(threads) for threads, _, _ in jiangs_seconds()
+    }
+    (step,) = {figures.step for figures in load_publication("jiang-pgo").steps}
+    assert step in (experiment.sets or ())
+    trained = [each.training for each in experiment.subjects if each.training is not None]
+    assert len(trained) == 2
+    assert all(step not in training.sets for training in trained)
 
 
 # Callaghan's tables have lost what parts their cells: a line is "Point: avg", then one figure of
@@ -221,6 +235,28 @@ def unsaid(name: str, config: NamedConfig) -> set[str]:
     """Return which settings a config has, or leaves out, that the author has not, and others."""
     has = {*config.settings, *config.left_out} - ADDED[name]
     return has ^ authors_settings(name).keys()
+
+
+def test_the_experiment_of_2015_varies_what_the_author_varied() -> None:
+    experiment = load_shipped("hiroi10-2015")
+    authors, config = authors_settings("hiroi10-10.1"), load_config("hiroi10-10.1")
+    varied = set()
+    for subject in experiment.subjects:
+        own = {each.name: each.value for each in subject.settings}
+        varied.add(own.pop("innodb_io_capacity"))
+        assert own.pop("innodb_io_capacity_max") == authors["innodb_io_capacity_max"][-1]
+        assert own.keys() | {"innodb_io_capacity", "innodb_io_capacity_max"} == set(config.settings)
+    assert varied == set(authors["innodb_io_capacity"])
+
+
+def test_the_suite_of_2015_reads_the_columns_that_the_author_quotes() -> None:
+    text = "\n".join(article(load_config("hiroi10-10.1").source))
+    quoted = re.findall(r'"SELECT (\w+) FROM', text)
+    suite = suites.load("hiroi10-2015")
+    select = suite.sets["select"]
+    assert isinstance(select, suites.ServerSet)
+    assert quoted == [select.own["options"]["columns"], "c"]
+    assert f"{POOL} = {suite.server_sizes['full'].cache[suites.Regime.CACHED] >> 30}G" in text
 
 
 @pytest.mark.parametrize("name", LISTS)
