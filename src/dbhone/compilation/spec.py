@@ -25,7 +25,7 @@ from dbhone.compilation.transforms.base import (
     Pass,
     Slot,
 )
-from dbhone.dbms.base import LIBRARIES_VARIABLE, BuildRequest, Dbms, Recipe
+from dbhone.dbms.base import LIBRARIES_VARIABLE, BuildRequest, Dbms, Recipe, load_dbms
 from dbhone.errors import MachineError, ProfileError, ToolError, UsageError, VariantError
 from dbhone.files import absolute_path, digest_of
 from dbhone.source.tree import SourceTree
@@ -229,6 +229,7 @@ class BuildSpec:
                 f" '{self.inputs.options[0]}' has no effect",
                 hint="leave the options out",
             )
+        check_targets(self.inputs)
         request = BuildRequest(
             tree=self.tree.path,
             version=self.dbms.version(self.tree.path),
@@ -242,6 +243,7 @@ class BuildSpec:
             options=self.inputs.options,
             libraries=library_folder(),
             packaging=self.inputs.packaging,
+            all_targets=self.inputs.targets is not None,
         )
         return self.dbms.recipe(request)
 
@@ -301,6 +303,28 @@ class BuildSpec:
         argv = (str(self.compiler.path), "-march=native", "-E", "-v", "-x", "c", "/dev/null")
         output = process.output_of(argv) or ""
         return digest_of([line for line in output.splitlines() if "cc1" in line])
+
+
+def check_targets(inputs: BuildInputs) -> None:
+    """Raise UsageError if a build is to be one of all targets, and cannot be."""
+    if inputs.targets is None:
+        return
+    dbms = load_dbms(inputs.dbms)
+    if not dbms.builds_all:
+        raise UsageError(
+            f"{dbms.title} has no targets besides those that every build makes",
+            hint="leave 'targets' out",
+        )
+    if inputs.packaging is not None:
+        raise UsageError(
+            "a distribution's rules choose themselves what they build", hint="leave 'targets' out"
+        )
+    if inputs.variant.profile_guided:
+        raise UsageError(
+            f"all targets are built to time them, and {inputs.variant.name} is trained:"
+            " no training reaches clients and tools",
+            hint="leave 'targets' out, or pgo and bolt",
+        )
 
 
 def linker_of(inputs: BuildInputs, compiler: Compiler) -> str | None:
