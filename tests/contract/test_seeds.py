@@ -125,6 +125,8 @@ def test_jiangs_experiment_has_his_clients_and_holds_his_point_selects_out() -> 
 # Callaghan's tables have lost what parts their cells: a line is "Point: avg", then one figure of
 # each candidate after the other. The base has none.
 CALLAGHANS_GROUPS = {"Point": ("point",), "Range": ("range", "aggregate"), "Write": ("write",)}
+CALLAGHANS_CONFIGS = ("callaghan-5.6", "callaghan-5.7", "callaghan-8.0.2x", "callaghan-8.0.3x")
+"""His articles only link to them; they are from his repository."""
 CALLAGHANS_SUMMARIES = (
     "callaghan-versions-cached",
     "callaghan-versions-os-cached",
@@ -163,6 +165,28 @@ def test_callaghans_figures_are_those_of_his_tables(name: str) -> None:
     head = lines.index(table[0])
     assert lines[head : head + len(table)] == table
     assert all(f"({group.threads} clients)" in " ".join(lines) for group in of.groups)
+
+
+BIG_SERVER = (
+    '"Perf regressions in MySQL/InnoDB, a big server & sysbench"',
+    '"Perf regressions in MySQL/InnoDB, a big server & sysbench, part 2"',
+)
+STEP_NAME = re.compile(r"\b[a-z]+(?:-[a-z]+)*(?:\.pre)?_range=\d+")
+
+
+def test_the_suite_of_2023_has_the_steps_that_callaghans_articles_name() -> None:
+    named = {
+        name for source in BIG_SERVER for name in STEP_NAME.findall("\n".join(article(source)))
+    }
+    assert len(named) >= 5
+    assert named <= set(suites.load("sysbench:micro-2023").measured())
+
+
+def test_callaghans_configs_are_for_the_versions_that_he_tested() -> None:
+    (told,) = (line for line in article(BIG_SERVER[0]) if line.startswith("I tested MySQL"))
+    versions = re.compile(r"\d+\.\d+\.\d+")
+    ours = [versions.findall(load_config(name).versions) for name in CALLAGHANS_CONFIGS]
+    assert sorted(each for config in ours for each in config) == sorted(set(versions.findall(told)))
 
 
 def test_callaghans_build_times_are_those_of_his_table() -> None:
@@ -275,4 +299,4 @@ class TestConfig:
 
 
 def test_all_configs_are_compared_with_their_articles() -> None:
-    assert set(LISTS) == set(config_names())
+    assert {*LISTS, *CALLAGHANS_CONFIGS} == set(config_names())
