@@ -36,9 +36,13 @@ _FEW = 12
 
 
 class HoneError(Exception):
-    """Something failed. ``message`` is one sentence without a final stop."""
+    """Something failed. ``message`` is one sentence without a final stop.
+
+    ``subjects`` names those of a run without which it would have gone on, if there are any.
+    """
 
     exit_code = 1
+    subjects: tuple[str, ...] = ()
 
     def __init__(self, message: str, *, hint: str | None = None, log: Path | None = None) -> None:
         super().__init__(message)

@@ -185,6 +185,18 @@ def test_fixes_and_options_are_part_of_what_is_built(tmp_path: Path, service: Fa
     assert inputs.options == ("-DWITH_X=ON",)
 
 
+def test_all_targets_are_built_where_a_tree_has_more_than_the_server(
+    tmp_path: Path, service: FakeService
+) -> None:
+    done = hone_build(tmp_path, "dir:postgresql", "--targets", "all", "--timings")
+    assert done.exit_code == 0, done.output
+    assert [step.inputs.targets for step in service.compiled] == ["all"]
+    assert "postgresql 1.0, all targets" in done.stdout
+    refused = hone_build(tmp_path, "dir:sqlite", "--targets", "all")
+    assert "SQLite has no targets besides those that every build" in str(refused.exception)
+    assert len(service.compiled) == 1
+
+
 def test_a_profile_may_be_of_another_source(tmp_path: Path, service: FakeService) -> None:
     words = ("--variant", "lto+pgo", "--profile-source", "apt:sqlite3=3.39")
     done = hone_build(tmp_path, "dir:sqlite", *words)

@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 
 from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.spec import check_targets
 from dbhone.compilation.toolchain import CalledProgram, Compiler
 from dbhone.compilation.transforms.base import CompilerFamily
+from dbhone.compilation.variant import parse_variant
+from dbhone.errors import UsageError
 from tests.compilation.plain_build import plain_build
 from tests.compilation.tiny import Tiny, make_spec, make_tree
 
@@ -133,3 +136,30 @@ def test_a_patched_linker_that_tells_the_same_version_makes_another_build(
         monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
         digests.add(make_spec(tree, linker="odd").digest())
     assert len(digests) == 2
+
+
+def test_a_build_of_all_targets_is_another_than_the_servers(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path / "source")
+    whole = make_spec(tree).inputs.model_copy(update={"dbms": "postgresql", "targets": "all"})
+    assert whole.label.startswith("rel targets=all with ")
+    assert whole.digest_entries()["targets"] == "all"
+    assert "targets" not in make_spec(tree).inputs.digest_entries()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"dbms": "sqlite"}, "SQLite has no targets besides those that every build makes"),
+        ({"packaging": "deb"}, "a distribution's rules choose themselves what they build"),
+        ({"variant": parse_variant("lto+pgo")}, "and rel+lto+pgo is trained"),
+    ],
+)
+def test_all_targets_are_refused_where_there_are_none_or_none_to_choose(
+    tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    asked = {"dbms": "postgresql", "targets": "all", **changes}
+    inputs = make_spec(make_tree(tmp_path / "source")).inputs.model_copy(update=asked)
+    with pytest.raises(UsageError) as refused:
+        check_targets(inputs)
+    assert said in refused.value.message
+    assert "leave 'targets' out" in (refused.value.hint or "")

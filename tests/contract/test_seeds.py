@@ -13,9 +13,11 @@ from statistics import fmean
 
 import pytest
 
+from dbhone.experiment.load import load_shipped
 from dbhone.experiment.named_configs import ConfigSetting, NamedConfig, config_names, load_config
 from dbhone.report.publication import By, Publication, load_publication, publication_names
 from dbhone.units import parse_size
+from dbhone.workload import suite as suites
 
 ROOT = Path(__file__).parents[2]
 ARTICLES = Path(os.environ.get("DBHONE_SEEDS", ROOT.parent / "shared" / "seeds"))
@@ -108,9 +110,23 @@ def test_jiangs_figures_are_the_means_of_the_seconds_that_are_shown() -> None:
         assert latency.values[build] == pytest.approx((fmean(float(p95) for *_, p95 in own),))
 
 
+def test_jiangs_experiment_has_his_clients_and_holds_his_point_selects_out() -> None:
+    experiment = load_shipped("jiang")
+    assert set(experiment.scale.threads or ()) == {
+        int(threads) for threads, _, _ in jiangs_seconds()
+    }
+    (step,) = {figures.step for figures in load_publication("jiang-pgo").steps}
+    assert step in (experiment.sets or ())
+    trained = [each.training for each in experiment.subjects if each.training is not None]
+    assert len(trained) == 2
+    assert all(step not in training.sets for training in trained)
+
+
 # Callaghan's tables have lost what parts their cells: a line is "Point: avg", then one figure of
 # each candidate after the other. The base has none.
 CALLAGHANS_GROUPS = {"Point": ("point",), "Range": ("range", "aggregate"), "Write": ("write",)}
+CALLAGHANS_CONFIGS = ("callaghan-5.6", "callaghan-5.7", "callaghan-8.0.2x", "callaghan-8.0.3x")
+"""His articles only link to them; they are from his repository."""
 CALLAGHANS_SUMMARIES = (
     "callaghan-versions-cached",
     "callaghan-versions-os-cached",
@@ -149,6 +165,28 @@ def test_callaghans_figures_are_those_of_his_tables(name: str) -> None:
     head = lines.index(table[0])
     assert lines[head : head + len(table)] == table
     assert all(f"({group.threads} clients)" in " ".join(lines) for group in of.groups)
+
+
+BIG_SERVER = (
+    '"Perf regressions in MySQL/InnoDB, a big server & sysbench"',
+    '"Perf regressions in MySQL/InnoDB, a big server & sysbench, part 2"',
+)
+STEP_NAME = re.compile(r"\b[a-z]+(?:-[a-z]+)*(?:\.pre)?_range=\d+")
+
+
+def test_the_suite_of_2023_has_the_steps_that_callaghans_articles_name() -> None:
+    named = {
+        name for source in BIG_SERVER for name in STEP_NAME.findall("\n".join(article(source)))
+    }
+    assert len(named) >= 5
+    assert named <= set(suites.load("sysbench:micro-2023").measured())
+
+
+def test_callaghans_configs_are_for_the_versions_that_he_tested() -> None:
+    (told,) = (line for line in article(BIG_SERVER[0]) if line.startswith("I tested MySQL"))
+    versions = re.compile(r"\d+\.\d+\.\d+")
+    ours = [versions.findall(load_config(name).versions) for name in CALLAGHANS_CONFIGS]
+    assert sorted(each for config in ours for each in config) == sorted(set(versions.findall(told)))
 
 
 def test_callaghans_build_times_are_those_of_his_table() -> None:
@@ -223,6 +261,28 @@ def unsaid(name: str, config: NamedConfig) -> set[str]:
     return has ^ authors_settings(name).keys()
 
 
+def test_the_experiment_of_2015_varies_what_the_author_varied() -> None:
+    experiment = load_shipped("hiroi10-2015")
+    authors, config = authors_settings("hiroi10-10.1"), load_config("hiroi10-10.1")
+    varied = set()
+    for subject in experiment.subjects:
+        own = {each.name: each.value for each in subject.settings}
+        varied.add(own.pop("innodb_io_capacity"))
+        assert own.pop("innodb_io_capacity_max") == authors["innodb_io_capacity_max"][-1]
+        assert own.keys() | {"innodb_io_capacity", "innodb_io_capacity_max"} == set(config.settings)
+    assert varied == set(authors["innodb_io_capacity"])
+
+
+def test_the_suite_of_2015_reads_the_columns_that_the_author_quotes() -> None:
+    text = "\n".join(article(load_config("hiroi10-10.1").source))
+    quoted = re.findall(r'"SELECT (\w+) FROM', text)
+    suite = suites.load("hiroi10-2015")
+    select = suite.sets["select"]
+    assert isinstance(select, suites.ServerSet)
+    assert quoted == [select.own["options"]["columns"], "c"]
+    assert f"{POOL} = {suite.server_sizes['full'].cache[suites.Regime.CACHED] >> 30}G" in text
+
+
 @pytest.mark.parametrize("name", LISTS)
 class TestConfig:
     def test_it_has_the_author_s_settings_and_no_others(self, name: str) -> None:
@@ -239,4 +299,4 @@ class TestConfig:
 
 
 def test_all_configs_are_compared_with_their_articles() -> None:
-    assert set(LISTS) == set(config_names())
+    assert {*LISTS, *CALLAGHANS_CONFIGS} == set(config_names())

@@ -112,6 +112,25 @@ def test_the_recipe_is_as_written_down(
     golden(f"recipes/{dbms.name}-{series}-{variant}-{pass_.value}.txt", text.encode())
 
 
+@pytest.mark.parametrize(
+    ("dbms", "tree"), [(MYSQL, MYSQL_56), (MYSQL, MYSQL_80), (MYROCKS, MYROCKS_80)]
+)
+def test_all_targets_are_those_of_the_same_configured_tree(
+    tmp_path: Path, dbms: MysqlServer, tree: Tree
+) -> None:
+    asked = request(dbms, tree.write(tmp_path / "tree"), "rel", Pass.PLAIN)
+    alone = dbms.recipe(asked)
+    whole = dbms.recipe(dataclasses.replace(asked, all_targets=True))
+    different = [
+        (mine.argv, other.argv)
+        for mine, other in zip(alone.steps, whole.steps, strict=True)
+        if mine != other
+    ]
+    made = ("mysqld", "GenError")
+    assert different == [(("ninja", "-j2", *made), ("ninja", "-j2", "all", *made))]
+    assert whole.artifacts == alone.artifacts
+
+
 @pytest.mark.parametrize("pass_", [Pass.INSTRUMENT, Pass.USE])
 @pytest.mark.parametrize("tree", [MYSQL_57, MYSQL_80])
 def test_every_pass_builds_the_same_as_a_plain_build(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -130,6 +131,22 @@ def test_meson_gives_the_variants_flags_to_the_folder_of_the_server_alone(tmp_pa
         if step.phase is Phase.COMPILE:
             assert step.argv[0] == "ninja"
             assert step.argv[-2:] == ("server", "src/backend/postgres")
+
+
+@pytest.mark.parametrize(("make", "builds"), [(make_tree, "make -j2"), (make_meson_tree, "all")])
+def test_all_targets_are_built_with_the_variants_flags_and_what_was_made_is_installed(
+    tmp_path: Path, make: Callable[[Path], Path], builds: str
+) -> None:
+    tree = make(tmp_path / "tree")
+    asked = make_request(tree, "o3+lto")
+    alone = PLUGIN.recipe(asked)
+    whole = PLUGIN.recipe(dataclasses.replace(asked, all_targets=True))
+    first = next(step.argv for step in whole.steps if step.phase is Phase.COMPILE)
+    assert builds in " ".join(first)
+    assert not {"-C", "src/backend"} < set(first)
+    assert not any(step.argv[0] == "find" and "-delete" in step.argv for step in whole.steps)
+    assert whole.artifacts == alone.artifacts
+    assert whole.steps != alone.steps
 
 
 def test_only_the_server_gets_the_variants_flags(tmp_path: Path) -> None:

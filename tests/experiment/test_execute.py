@@ -299,10 +299,13 @@ def test_an_optional_subject_whose_build_fails_is_left_out_and_the_others_are_me
     texts = [each.text for each in run.warnings if each.subject == "pgo"]
     assert texts == ["pgo was left out: its build failed: the compiler crashed"]
     certain = parse(AMPLE.replace("optional = true", "optional = false"), name="x.toml")
-    with pytest.raises(BuildError):
+    with pytest.raises(BuildError) as failed:
         bench.execute(certain)
-    with pytest.raises(DriverError, match=r"left out: pgo \(its build failed: the compiler"):
+    with pytest.raises(
+        DriverError, match=r"left out: pgo \(its build failed: the compiler"
+    ) as none:
         bench.execute(parse(GOOD, name="x.toml"))
+    assert failed.value.subjects == none.value.subjects == ("pgo",)
 
 
 NOTHING_LEFT = "nothing is left to compare with rel; broken or left out: pgo (it crashed)"

@@ -22,6 +22,7 @@ from dbhone.instance.running_settings import RunningSettings, different
         ("'minimal'", "minimal"),
         ("30s", "30000ms"),
         ("2", "2.0"),
+        ("no_engine_substitution,ansi_quotes", "ANSI_QUOTES,NO_ENGINE_SUBSTITUTION"),
     ],
 )
 def test_two_spellings_of_a_value_are_the_same(wanted: str, running: str) -> None:

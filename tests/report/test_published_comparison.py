@@ -237,6 +237,25 @@ class TestRows:
         assert row.ratio == pytest.approx(own["lto"].cpu_seconds / own["rel"].cpu_seconds)
         assert row.lies is None
 
+    @pytest.mark.parametrize(
+        ("whole", "said"),
+        [
+            ((), 'Here, of lto and rel, it is the server alone: targets = "all" builds the rest.'),
+            (("lto",), "Here, of rel, it is the server alone"),
+            (("lto", "rel"), "Here, too, it is all that the configured trees have."),
+        ],
+    )
+    def test_a_caption_says_which_of_both_was_built(
+        self, server: Page, whole: tuple[str, ...], said: str
+    ) -> None:
+        subjects = tuple(
+            replace(each, inputs={**each.inputs, "targets": "all"} if each.name in whole else {})
+            for each in server.run.subjects
+        )
+        page = replace(server, run=replace(server.run, subjects=subjects))
+        (table,) = with_published(page, ["callaghan-build-times:mysql=lto"]).published_tables
+        assert said in table.caption
+
 
 class TestTable:
     def test_looks_like_its_golden_file(self, sweep: Page, server: Page, golden: Golden) -> None:

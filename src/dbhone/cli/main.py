@@ -22,6 +22,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from dbhone import registry
+from dbhone.cli.bisecting import bisects, code_of_failure
 from dbhone.cli.context import Context
 from dbhone.cli.help import write_commands
 from dbhone.errors import HoneError, Interrupted, disk_full
@@ -154,19 +155,26 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _run(arguments: list[str]) -> int:
+    """Run the command line; return its exit code: of a failure one that git bisect can read."""
+    code, failed = _ran(arguments)
+    return code_of_failure(code) if failed and bisects(arguments) else code
+
+
+def _ran(arguments: list[str]) -> tuple[int, bool]:
+    """Run the command line; return its exit code, and whether that is of a failure."""
     debug = "--debug" in arguments
     try:
         result = hone.main(args=arguments, prog_name="hone", standalone_mode=False)
     except click.ClickException as error:
         error.show()
-        return 2
+        return 2, True
     except _READER_GONE:
         # Nothing reads the output any more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return 1, True
     except BaseException as error:  # noqa: BLE001 - the last resort: no user ever sees a traceback
-        return _tell(_meaning(error, None), debug=debug)
-    return result if isinstance(result, int) else 0
+        return _tell(_meaning(error, None), debug=debug), True
+    return result if isinstance(result, int) else 0, False
 
 
 def _meaning(error: BaseException, home: Path | None) -> HoneError:

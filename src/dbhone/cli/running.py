@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from dbhone.cli.bisecting import BisectCode
 from dbhone.cli.context import Context, open_store
 from dbhone.cli.lines import headed, labelled
 from dbhone.cli.progress import shown
@@ -28,11 +29,11 @@ from dbhone.experiment.schema import SEEDS
 from dbhone.experiment.shortage import Shortage, shortage
 from dbhone.files import write_whole
 from dbhone.home import Home, Session
-from dbhone.measurement.record import Design, Run
+from dbhone.measurement.record import Design, Role, Run
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page
-from dbhone.report.run_answer import run_answer
+from dbhone.report.run_answer import Answer, RunAnswer, run_answer
 from dbhone.report.search import Search
 from dbhone.report.terminal import show
 from dbhone.source.known_versions import known_versions
@@ -308,8 +309,25 @@ tolerance_option = click.option(
 )
 
 
-def answer(context: Context, page: Page, tolerance: float | None) -> int:
-    """Say in a sentence whether the candidate is slower, and return the exit code for it."""
-    result = run_answer(page, tolerance=tolerance)
-    context.err.print(f"exit code {result.answer.value}: {result.sentence}", soft_wrap=True)
-    return result.answer.value
+def answer(context: Context, page: Page, tolerance: float | None, *, bisects: bool = False) -> int:
+    """Say in a sentence whether the candidate is slower, and return the exit code for it.
+
+    Of a run that ``bisects`` it is the code that ``git bisect run`` reads.
+    """
+    result = run_answer(page, tolerance=tolerance, tolerates_certain=bisects)
+    code = _bisect_code(result) if bisects else result.answer
+    context.err.print(f"exit code {code.value}: {result.sentence}", soft_wrap=True)
+    return code.value
+
+
+def _bisect_code(found: RunAnswer) -> BisectCode:
+    """Return the code for an answer: a commit that broke is skipped; where A broke, git ends."""
+    match found.answer:
+        case Answer.NOT_SLOWER:
+            return BisectCode.GOOD
+        case Answer.SLOWER:
+            return BisectCode.BAD
+        case Answer.BROKEN if found.broken is not Role.CANDIDATE:
+            return BisectCode.ABORT
+        case _:
+            return BisectCode.SKIP

@@ -35,6 +35,8 @@ class BuildKeys(BaseModel):
     compiler calls, None for its own choice. ``options`` are options of the DBMS's build system.
     ``fixes`` are names of known fixes, or patch files. ``packaging`` names the kind of packages
     that are built by the distribution's own rules, with its options; None is hone's own build.
+    ``targets`` says that all is built that the configured tree has, to time it; None is what is
+    measured and what that needs.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -45,6 +47,7 @@ class BuildKeys(BaseModel):
     options: Words = ()
     fixes: Words = ()
     packaging: Literal["deb"] | None = None
+    targets: Literal["all"] | None = None
 
 
 class BuildInputs(BuildKeys):
@@ -85,7 +88,8 @@ class BuildInputs(BuildKeys):
         rules = (f"packaging={self.packaging}",) if self.packaging else ()
         profile = (f"profile={self.profile_source}",) if self.profile_source else ()
         layouts = (f"layouts={self.layouts}",) if self.layouts else ()
-        rest = (*linker, *rules, *profile, *layouts)
+        targets = (f"targets={self.targets}",) if self.targets else ()
+        rest = (*linker, *rules, *targets, *profile, *layouts)
         words = " ".join((self.variant.name, *self.options, *self.fixes, *rest))
         return words if self.variant.ready_made else f"{words} with {self.compiler}"
 

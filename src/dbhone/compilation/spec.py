@@ -31,7 +31,7 @@ from dbhone.compilation.transforms.base import (
     Pass,
     Slot,
 )
-from dbhone.dbms.base import BuildRequest, Dbms, Recipe
+from dbhone.dbms.base import BuildRequest, Dbms, Recipe, load_dbms
 from dbhone.errors import ProfileError, ToolError, UsageError, VariantError
 from dbhone.files import digest_of
 from dbhone.source.tree import SourceTree
@@ -231,6 +231,7 @@ class BuildSpec:
                 f" '{self.inputs.options[0]}' has no effect",
                 hint="leave the options out",
             )
+        check_targets(self.inputs)
         request = BuildRequest(
             tree=self.tree.path,
             version=self.dbms.version(self.tree.path),
@@ -244,6 +245,7 @@ class BuildSpec:
             options=self.inputs.options,
             libraries=library_folder(),
             packaging=self.inputs.packaging,
+            all_targets=self.inputs.targets is not None,
         )
         return self.dbms.recipe(request)
 
@@ -351,6 +353,28 @@ class OldDigest:
 def _digest_with(inputs: dict[str, object], called: tuple[CalledProgram, ...]) -> str:
     more = {"called": [program.identity for program in called]} if called else {}
     return digest_of({**inputs, **more})
+
+
+def check_targets(inputs: BuildInputs) -> None:
+    """Raise UsageError if a build is to be one of all targets, and cannot be."""
+    if inputs.targets is None:
+        return
+    dbms = load_dbms(inputs.dbms)
+    if not dbms.builds_all:
+        raise UsageError(
+            f"{dbms.title} has no targets besides those that every build makes",
+            hint="leave 'targets' out",
+        )
+    if inputs.packaging is not None:
+        raise UsageError(
+            "a distribution's rules choose themselves what they build", hint="leave 'targets' out"
+        )
+    if inputs.variant.profile_guided:
+        raise UsageError(
+            f"all targets are built to time them, and {inputs.variant.name} is trained:"
+            " no training reaches clients and tools",
+            hint="leave 'targets' out, or pgo and bolt",
+        )
 
 
 def linker_of(inputs: BuildInputs, compiler: Compiler) -> str | None:

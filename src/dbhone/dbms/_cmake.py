@@ -60,6 +60,11 @@ def configure(request: BuildRequest, flags: TypeFlags, options: Iterable[str]) -
     )
 
 
+def make(request: BuildRequest, *targets: str) -> tuple[str, ...]:
+    """Return the command that builds targets, or all that there are if the request asks for it."""
+    return ("ninja", f"-j{request.jobs}", *(("all",) if request.all_targets else ()), *targets)
+
+
 def written(options: Iterable[Option]) -> tuple[str, ...]:
     """Return options as CMake reads them on its command line."""
     return tuple(f"-D{option.name}={option.value}" for option in options)

@@ -24,7 +24,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from dbhone.dbms._cmake import COPY, COPY_FOLDER, TypeFlags, configure, copy_messages, written
+from dbhone.dbms._cmake import COPY, COPY_FOLDER, TypeFlags, configure, copy_messages, make, written
 from dbhone.dbms._compatibility import needs_of
 from dbhone.dbms._mysql_libraries import boost_options, ssl_options
 from dbhone.dbms._mysql_options import server_only, sets_of
@@ -58,7 +58,6 @@ def make_recipe(dbms: str, request: BuildRequest, options: Iterable[Option] = ()
     UnknownName for invalid options.
     """
     new = _is_new(request.tree)
-    make = ("ninja", f"-j{request.jobs}", "mysqld", "GenError")
     configured = _configure(dbms, request, tuple(options))
     share = (BuildStep(phase=Phase.TOOLS, argv=argv) for argv in _share_commands(request, new=new))
     artifacts = [
@@ -70,7 +69,7 @@ def make_recipe(dbms: str, request: BuildRequest, options: Iterable[Option] = ()
     return Recipe(
         steps=(
             BuildStep(phase=Phase.CONFIGURE, argv=configured),
-            BuildStep(phase=Phase.COMPILE, argv=make),
+            BuildStep(phase=Phase.COMPILE, argv=make(request, "mysqld", "GenError")),
             *share,
         ),
         artifacts=tuple(artifacts),

@@ -38,11 +38,14 @@ def make_steps(request: BuildRequest, prefix: str, stage: Path) -> tuple[BuildSt
     # The makefiles pass both on to the makefiles that they call, in whose folders they mean
     # the same.
     destination = f"DESTDIR=$(abs_top_builddir)/{stage}"
-    return (
-        _configure(request, prefix),
-        *_companions(request, stage / prefix.removeprefix("/"), destination),
-        *_server(request, destination),
-    )
+    companions = _companions(request, stage / prefix.removeprefix("/"), destination)
+    install = (destination, "-C", "src/backend", "install")
+    if request.all_targets:
+        # What is made first is made once: the steps after it only install.
+        built = (_compile(request), *companions, _compile(request, *install))
+    else:
+        built = (*companions, _forget(), _compile(request, *install))
+    return (_configure(request, prefix), *built)
 
 
 def _configure(request: BuildRequest, prefix: str) -> BuildStep:
@@ -73,10 +76,15 @@ def _companions(request: BuildRequest, staged: Path, destination: str) -> tuple[
     return tuple(BuildStep(phase=Phase.TOOLS, argv=line) for line in lines)
 
 
-def _server(request: BuildRequest, destination: str) -> tuple[BuildStep, ...]:
+def _forget() -> BuildStep:
     # The server's own copies of the shared code were made along with those for other programs.
-    forget = ("find", "src/common", "src/port", "-name", "*_srv.*", "-delete")
-    make = (
+    argv = ("find", "src/common", "src/port", "-name", "*_srv.*", "-delete")
+    return BuildStep(phase=Phase.TOOLS, argv=argv)
+
+
+def _compile(request: BuildRequest, *what: str) -> BuildStep:
+    """Return the step that makes something with the variant's flags, or all that there is."""
+    argv = (
         *("make", f"-j{request.jobs}"),
         f"CC={request.compiler}",
         f"AR={request.archiver}",
@@ -84,10 +92,6 @@ def _server(request: BuildRequest, destination: str) -> tuple[BuildStep, ...]:
         f"COPT={' '.join(request.compile_flags)}",
         f"LDFLAGS_EX={' '.join((*request.link_flags, *request.primary_link_flags))}",
         _RUN_PATH,
-        destination,
-        *("-C", "src/backend", "install"),
+        *what,
     )
-    return (
-        BuildStep(phase=Phase.TOOLS, argv=forget),
-        BuildStep(phase=Phase.COMPILE, argv=make),
-    )
+    return BuildStep(phase=Phase.COMPILE, argv=argv)

@@ -75,10 +75,11 @@ def meson_steps(request: BuildRequest, prefix: str, stage: Path) -> tuple[BuildS
     ninja = ("ninja", f"-j{request.jobs}", "-C")
     tools = ((*ninja, str(_TOOLS), *companions), *_gather(request.tree, companions, staged))
     install = _install(staged / "bin", _SERVER / "src" / "backend" / "postgres")
+    target = "all" if request.all_targets else "src/backend/postgres"
     return (
         *(_setup(folder, request.tree, prefix) for folder in _folders(request)),
         *(BuildStep(phase=Phase.TOOLS, argv=argv) for argv in tools),
-        BuildStep(phase=Phase.COMPILE, argv=(*ninja, str(_SERVER), "src/backend/postgres")),
+        BuildStep(phase=Phase.COMPILE, argv=(*ninja, str(_SERVER), target)),
         BuildStep(phase=Phase.TOOLS, argv=install),
     )
 

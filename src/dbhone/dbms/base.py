@@ -105,7 +105,9 @@ class BuildRequest:
     ``guidance`` is given if the build system may be told of the profile by its own option.
     ``options`` are the build options that the user asks for, as written. ``libraries`` is the
     user's folder of libraries in versions that the machine does not have. ``packaging`` is the kind
-    of packages that the distribution's rules in the tree make, None if they are left aside.
+    of packages that the distribution's rules in the tree make, None if they are left aside. With
+    ``all_targets`` everything is built that the configured tree builds by itself, with the
+    variant's flags, and not only what the artifacts need.
     """
 
     tree: Path
@@ -126,6 +128,7 @@ class BuildRequest:
     options: tuple[str, ...] = ()
     libraries: Path | None = None
     packaging: str | None = None
+    all_targets: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +186,8 @@ class Dbms(ABC):
     """Whether what is measured is a shared library and not a program."""
     takes_options: bool = False
     """Whether its recipe knows what to do with the build options of a request."""
+    builds_all: bool = True
+    """Whether its tree has more to build than a build of hone's makes."""
     packagings: frozenset[str] = frozenset()
     """The kinds of packages of which its recipe knows the distribution's rules."""
     lacks: tuple[str, ...] = ()

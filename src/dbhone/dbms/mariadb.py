@@ -21,7 +21,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dbhone.dbms._cmake import CMAKE_REQUIREMENTS, COPY, configure, copy_messages, variant_flags
+from dbhone.dbms._cmake import (
+    CMAKE_REQUIREMENTS,
+    COPY,
+    configure,
+    copy_messages,
+    make,
+    variant_flags,
+)
 from dbhone.dbms._gpl import gpl_2
 from dbhone.dbms._mysql_lifecycle import MysqlLife
 from dbhone.dbms._mysql_tree import Vendor, version_of
@@ -127,10 +134,9 @@ class MariaDb(MysqlLife):
         Raises SourceError for a version older than 10.6.
         """
         _check_age(request.version)
-        make = ("ninja", f"-j{request.jobs}", "mariadbd")
         steps = (
             BuildStep(phase=Phase.CONFIGURE, argv=_configure(request)),
-            BuildStep(phase=Phase.COMPILE, argv=make),
+            BuildStep(phase=Phase.COMPILE, argv=make(request, "mariadbd")),
             *(BuildStep(phase=Phase.TOOLS, argv=argv) for argv in _share_commands(request.tree)),
         )
         artifacts = (

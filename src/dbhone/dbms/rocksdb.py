@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dbhone.dbms._cmake import CMAKE_REQUIREMENTS, TypeFlags, configure
+from dbhone.dbms._cmake import CMAKE_REQUIREMENTS, TypeFlags, configure, make
 from dbhone.dbms._options import expand
 from dbhone.dbms.base import (
     Artifact,
@@ -116,7 +116,7 @@ class RocksDb(EmbeddedDbms):
         library = Path("librocksdb.so")
         steps = [
             BuildStep(phase=Phase.CONFIGURE, argv=_configure(request)),
-            BuildStep(phase=Phase.COMPILE, argv=("ninja", f"-j{request.jobs}", "rocksdb-shared")),
+            BuildStep(phase=Phase.COMPILE, argv=make(request, "rocksdb-shared")),
             BuildStep(phase=Phase.TOOLS, argv=_tool(request, "db_bench", _DB_BENCH, library)),
         ]
         artifacts = [

@@ -39,6 +39,8 @@ _INSTRUMENTED = 1.2
 _POST_LINK = 0.08
 _BY_RULES = 3.0
 """A distribution's rules build all that is not the server, too."""
+_ALL_TARGETS = 1.5
+"""Clients, tools and plugins take about half as long as the server; a guess before the first."""
 _LAYOUT, _LTO_AGAIN = 0.003, 0.5
 """The shares of a build's time that linking a layout takes, and link-time optimisation for all."""
 _READY_MADE_SECONDS = 5.0
@@ -227,6 +229,7 @@ def _is_like(build: Build, inputs: BuildInputs, pass_: Pass, compiler: Compiler 
         and manifest.compiler_identity == compiler.identity
         and manifest.inputs.options == inputs.options
         and manifest.inputs.packaging == inputs.packaging
+        and manifest.inputs.targets == inputs.targets
         and (
             manifest.variant == inputs.variant.name
             or _flags(manifest.inputs, compiler, pass_) == _flags(inputs, compiler, pass_)
@@ -292,7 +295,8 @@ def _effort(inputs: BuildInputs, pass_: Pass) -> float:
         return _POST_LINK
     words = math.prod(_COST.get(word, 1.0) for word in inputs.variant.name.split("+"))
     trains = _INSTRUMENTED if pass_.trains else 1.0
-    return words * trains * (_BY_RULES if inputs.packaging else 1.0)
+    scope = (_BY_RULES if inputs.packaging else 1.0) * (_ALL_TARGETS if inputs.targets else 1.0)
+    return words * trains * scope
 
 
 class SpeedFactor:

@@ -168,7 +168,10 @@ class Execution:
         """Leave out the subjects whose build failed. Raises the error if one is not optional."""
         names = self._participants.of(step)
         builds = isinstance(step, Compile | TakeReadyMade | PostLink | Train)
-        if not builds or not all(self._subjects[name].optional for name in names):
+        if not builds:
+            raise error
+        if not all(self._subjects[name].optional for name in names):
+            error.subjects = names
             raise error
         self._participants.leave_out(
             dict.fromkeys(names, f"its build failed: {error.text_with_log}")

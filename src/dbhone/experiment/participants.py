@@ -120,4 +120,6 @@ def nothing_to_compare(
     """
     out = [f"{name} ({reasons[name]})" for name in experiment.compared if name in reasons]
     message = f"nothing is left to compare with {experiment.base.name}"
-    return DriverError(f"{message}; broken or left out: {listed(out)}", hint=hint or _AGAIN)
+    error = DriverError(f"{message}; broken or left out: {listed(out)}", hint=hint or _AGAIN)
+    error.subjects = tuple(name for name in experiment.compared if name in reasons)
+    return error

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dbhone import registry
 from dbhone.compilation.inputs import BuildInputs, BuildKeys, check_profile_source
+from dbhone.compilation.spec import check_targets
 from dbhone.compilation.toolchain import check_name
 from dbhone.compilation.variant import Variant, parse_variant
 from dbhone.dbms.base import DRAWER as DBMS_DRAWER
@@ -136,13 +137,15 @@ class Subjects:
         keys = section.model_dump(include=set(BuildKeys.model_fields))
         if variant.ready_made:
             keys["compiler"] = variant.name
-        return BuildInputs(
+        inputs = BuildInputs(
             **keys,
             source=reference,
             variant=variant,
             copy_number=int(section.rebuild),
             profile_source=self._profile_source(name, section, variant),
         )
+        self._where.meant(check_targets, inputs, "subjects", name)
+        return inputs
 
     def _profile_source(self, name: str, section: SubjectSection, variant: Variant) -> str | None:
         """Return the reference of the source whose profile the subject's build takes."""

@@ -78,9 +78,11 @@ def _mean_the_same(given: str, running: str) -> bool:
 
 
 def _meanings(value: str) -> set[str]:
-    """Return what a value may mean: a word, a number of bytes, a time."""
+    """Return what a value may mean: a word, words in any order, a number of bytes, a time."""
     plain = value.strip().strip("'\"").lower()
-    meanings = {plain, _WORDS.get(plain, plain), _OLD_UTF8.sub("utf8mb3", plain)}
+    # MySQL tells the words of sql_mode in an order of its own.
+    words = ",".join(sorted(plain.split(",")))
+    meanings = {plain, words, _WORDS.get(plain, plain), _OLD_UTF8.sub("utf8mb3", plain)}
     size, time = _SIZE.fullmatch(plain), _TIME.fullmatch(plain)
     if size is not None:
         meanings.add(str(int(size[1]) * _BYTES[size[2]]))

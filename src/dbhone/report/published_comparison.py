@@ -11,7 +11,7 @@ from dbhone.analysis.precision import half_width
 from dbhone.analysis.verdict import Analysis
 from dbhone.errors import UsageError
 from dbhone.measurement.metric import BY_NAME, THROUGHPUT
-from dbhone.measurement.record import Run, Step, wholes
+from dbhone.measurement.record import Run, Step, Subject, wholes
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.context import EMPTY, heading, workload
 from dbhone.report.publication import GroupFigures, Pair, Publication, PublishedChoice, fits, pairs
@@ -277,6 +277,8 @@ def _differences(comparison: PublishedComparison, run: Run) -> Iterator[str]:
         yield f"The bases differ: here it is {own[publication.by.value]}."
     if base is not None:
         yield f"Here it was {base.dbms} {base.version}."
+    if publication.build_seconds and base is not None:
+        yield _built(comparison.pair.mine, base)
     if publication.suite not in (None, run.suite):
         yield f"Theirs are steps of the suite {publication.suite}, here it is {run.suite_name}."
     threads = {group.threads for group in publication.groups}
@@ -286,6 +288,16 @@ def _differences(comparison: PublishedComparison, run: Run) -> Iterator[str]:
     own_regime = run.declared.workload.get("regime", _CACHED)
     if publication.regime is not None and publication.regime != own_regime:
         yield f"Their regime was {publication.regime}, here it is {own_regime}."
+
+
+def _built(mine: Subject, base: Subject) -> str:
+    """Say whether whole trees were built here, as theirs were, or the servers alone."""
+    alone = [each.name for each in (mine, base) if each.inputs.get("targets") != "all"]
+    if not alone:
+        return "Here, too, it is all that the configured trees have."
+    return (
+        f'Here, of {" and ".join(alone)}, it is the server alone: targets = "all" builds the rest.'
+    )
 
 
 def _numbers(numbers: set[int]) -> str:

@@ -33,23 +33,28 @@ class Answer(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunAnswer:
-    """An answer, and one sentence that says why."""
+    """An answer, and one sentence that says why. ``broken`` is which subject broke."""
 
     answer: Answer
     sentence: str
+    broken: Role | None = None
 
 
-def run_answer(page: Page, *, tolerance: float | None = None) -> RunAnswer:
+def run_answer(
+    page: Page, *, tolerance: float | None = None, tolerates_certain: bool = False
+) -> RunAnswer:
     """Return whether the one candidate of a page is slower than its base.
 
-    With a ``tolerance``, a fraction, it is "not slower" only if no larger loss could hide. The
+    With a ``tolerance``, a fraction, it is "not slower" only if no larger loss could hide. If that
+    ``tolerates_certain`` losses, too, it is "slower" only by a loss that is certainly larger. The
     judged summary is the one that decides the winner: over all held-out steps, or over the
     in-sample steps if there are no others. Where a subject broke, or where nothing found here is to
     be trusted, the answer is never "not slower". A limit of trust stands in the sentence.
     """
     broken = next((subject for subject in page.run.subjects if subject.broken is not None), None)
     if broken is not None:
-        return RunAnswer(answer=Answer.BROKEN, sentence=f"{broken.name} broke: {broken.broken}")
+        sentence = f"{broken.name} broke: {broken.broken}"
+        return RunAnswer(answer=Answer.BROKEN, sentence=sentence, broken=broken.role)
     candidate = next(
         (subject for subject in page.run.subjects if subject.role is Role.CANDIDATE), None
     )
@@ -62,16 +67,41 @@ def run_answer(page: Page, *, tolerance: float | None = None) -> RunAnswer:
     if page.trust.grade is TrustGrade.NONE and score.verdict != Verdict.NOT_ENOUGH_DATA:
         sentence = f"not to be trusted: {page.trust.reason}"
         return RunAnswer(answer=Answer.NOT_KNOWN, sentence=sentence)
-    found = _judged(page, candidate, score, tolerance)
+    if score.verdict == Verdict.SLOWER and tolerates_certain and tolerance is not None:
+        found = _beyond(_pair(page, candidate, score), score, tolerance)
+    else:
+        found = _judged(page, candidate, score, tolerance)
     if page.trust.grade is TrustGrade.LIMITED and found.answer is not Answer.NOT_KNOWN:
         sentence = f"{found.sentence}. Trust is limited: {page.trust.reason}"
         return RunAnswer(answer=found.answer, sentence=sentence)
     return found
 
 
+def _pair(page: Page, candidate: Subject, summary: Summary) -> str:
+    ratio = format_ratio(summary.ratio, summary)
+    return f"{candidate.name} runs {ratio} times as fast as {page.analysis.base}"
+
+
+def _beyond(pair: str, summary: Summary, tolerance: float) -> RunAnswer:
+    """Return what a certain loss is beside one that is tolerated."""
+    low, high = possible_range(summary, ())
+    least, most = 1 - high, 1 - low
+    if least > tolerance:
+        sentence = f"{pair}: slower, by more than {tolerance:.1%}"
+        return RunAnswer(answer=Answer.SLOWER, sentence=sentence)
+    if most <= tolerance:
+        sentence = f"{pair}: slower, but by no more than {tolerance:.1%}"
+        return RunAnswer(answer=Answer.NOT_SLOWER, sentence=sentence)
+    sentence = (
+        f"{pair}: slower; the loss may be larger or smaller than {tolerance:.1%},"
+        f" from {least:.1%} to {most:.1%}"
+    )
+    return RunAnswer(answer=Answer.NOT_KNOWN, sentence=sentence)
+
+
 def _judged(page: Page, candidate: Subject, summary: Summary, tolerance: float | None) -> RunAnswer:
     base = page.analysis.base
-    pair = f"{candidate.name} runs {format_ratio(summary.ratio, summary)} times as fast as {base}"
+    pair = _pair(page, candidate, summary)
     match summary.verdict:
         case Verdict.FASTER:
             sentence = f"{pair}: faster{_though(page, candidate)}"

@@ -20,6 +20,7 @@ from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.compilation.inputs import BuildInputs, check_profile_source
 from dbhone.compilation.manifest import Build
+from dbhone.compilation.spec import check_targets
 from dbhone.compilation.timings import efficiency, timings, trace
 from dbhone.compilation.variant import Variant, parse_variant
 from dbhone.dbms.base import load_dbms
@@ -52,6 +53,7 @@ _VARIANT = "rel"
     examples=(
         "hone build apt:sqlite3 --variant lto+pgo --train main",
         "hone build apt:postgresql --timings --trace build.json",
+        "hone build apt:postgresql apt:mariadb --timings --targets all --jobs 1",
     ),
 )
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
@@ -85,6 +87,13 @@ _VARIANT = "rel"
     multiple=True,
     metavar="FIX",
     help="Fix to carry over, or a patch file such as ./mine.patch; may be repeated.",
+)
+@click.option(
+    "--targets",
+    type=click.Choice(("server", "all")),
+    default="server",
+    show_default=True,
+    help="Build what is measured and what it needs, or all that the configured tree has.",
 )
 @click.option("--copy", default=0, help="Build the same once more: give 1, 2, …")
 @click.option("--slowest", default=5, show_default=True, help="How many slowest files to list.")
@@ -153,6 +162,7 @@ class _Options:
     profile_source: str | None
     build_options: tuple[str, ...]
     fixes: tuple[str, ...]
+    targets: str
     copy: int
     slowest: int
     refresh: bool
@@ -181,6 +191,7 @@ def _check(chosen: _Options, variant: Variant) -> None:
         (chosen.build_options, "--option"),
         (chosen.fixes, "--fix"),
         (chosen.linker, "--linker"),
+        (chosen.targets == "all", "--targets"),
     ):
         if variant.ready_made and words:
             raise UsageError(
@@ -208,6 +219,7 @@ def _prepare(context: Context, home: Home, source: str, chosen: _Options, varian
     if dbms is None:
         return
     subject = _subject(source, dbms, chosen, variant)
+    check_targets(subject.inputs)
     suite = subject.training.suite if subject.training else None
     lacking = missing_for_build(subject.inputs, BuildEstimator(home), suite)
     ensure_installed(context, lacking, f"building {load_dbms(dbms).title}", home)
@@ -217,6 +229,7 @@ def _result(service: BuildService, source: str, chosen: _Options, variant: Varia
     if variant.ready_made:
         return service.ready_made_server(source)
     subject = _subject(source, recognise(service.tree(source).path, source), chosen, variant)
+    check_targets(subject.inputs)
     plan = plan_builds((subject,), BuildEstimator(service.session.home))
     service.perform_all(plan.steps)
     return service.build(plan.builds[source])
@@ -238,6 +251,7 @@ def _subject(source: str, dbms: str, chosen: _Options, variant: Variant) -> Subj
             linker=chosen.linker,
             options=chosen.build_options,
             fixes=chosen.fixes,
+            targets="all" if chosen.targets == "all" else None,
             copy_number=chosen.copy,
             profile_source=chosen.profile_source,
         ),
@@ -320,7 +334,8 @@ def side_by_side(builds: Sequence[Build], slowest: int) -> Table:
 
 def _heading(build: Build) -> str:
     manifest = build.manifest
-    return f"{manifest.dbms} {manifest.version}\n{manifest.variant}, {manifest.compiler}"
+    scope = ", all targets" if manifest.inputs.targets else ""
+    return f"{manifest.dbms} {manifest.version}{scope}\n{manifest.variant}, {manifest.compiler}"
 
 
 def _phases(timings: Sequence[BuildTimings]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from dbhone.cli.bisecting import FLAG, code_of_error
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.generated import (
     GeneratedOptions,
@@ -17,7 +18,7 @@ from dbhone.cli.generated import (
 )
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.running import answer, dbms_of_tree, tolerance_option
-from dbhone.errors import UsageError
+from dbhone.errors import HoneError, UsageError
 from dbhone.experiment.goals import foresee_dbms
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
@@ -32,6 +33,7 @@ from dbhone.experiment.templates import (
     parse_side,
     with_dbms,
 )
+from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import known_versions
 
 
@@ -42,6 +44,7 @@ class _Options(GeneratedOptions):
     tolerance: float | None
     stop_early: bool
     layouts: int | None
+    bisect: bool
 
 
 @click.command(
@@ -52,6 +55,7 @@ class _Options(GeneratedOptions):
         "hone compare known:mysql@5.7 known:mysql@8.0",
         "hone compare apt:postgresql 'apt:postgresql#lto+pgo' --train point-query",
         "hone compare git:.@v1 git:.@main --sets point-query,update-index --stop-early",
+        "git bisect run hone compare --bisect git:.@v1 git:.@HEAD --tolerance 10%",
     ),
 )
 @click.argument("first", metavar="A")
@@ -67,6 +71,12 @@ class _Options(GeneratedOptions):
     help="Number of random orders of its functions in which each build is linked and measured.",
 )
 @tolerance_option
+@click.option(
+    FLAG,
+    "bisect",
+    is_flag=True,
+    help="Exit as `git bisect run` wants it: 0 good, 1 bad, 125 if B cannot be tested.",
+)
 @generated_options
 @pass_context
 def command(context: Context, /, first: str, second: str, **options: Any) -> int:
@@ -79,18 +89,43 @@ def command(context: Context, /, first: str, second: str, **options: Any) -> int
     Exit codes: 0 B is not slower; 1 something failed or broke; 2 wrong use; 3 B is slower;
     4 there is no answer: not enough data, a larger loss than is tolerated could hide, many
     transactions were refused, or the control differs.
+
+    With --bisect they are: 0 good: B is not slower; 1 bad: B is slower, by more than --tolerance
+    if that is given; 125 B cannot be built or broke, or there is no answer; 128 anything else
+    failed, which ends the bisection.
     """
     request = _Options(**options)
-    page = write_or_execute(context, _experiment(context, first, second, request), request)
+    if request.bisect and (request.plan or request.output is not None):
+        raise UsageError(
+            f"{FLAG} says what a run found: --plan and --output begin none", hint="leave one out"
+        )
+    experiment = _experiment(context, first, second, request)
+    if request.bisect:
+        return _bisected(context, experiment, request)
+    page = write_or_execute(context, experiment, request)
     if page is None:
         return 0
     return answer(context, page, request.tolerance)
+
+
+def _bisected(context: Context, experiment: Experiment, request: _Options) -> int:
+    """Execute the comparison; return the code that git bisect reads."""
+    (candidate,) = experiment.compared
+    try:
+        page = write_or_execute(context, experiment, request)
+    except HoneError as error:
+        error.exit_code = code_of_error(error, candidate)
+        raise
+    assert page is not None, "neither a plan nor a file was asked for"
+    return answer(context, page, request.tolerance, bisects=True)
 
 
 def _experiment(context: Context, first: str, second: str, options: _Options) -> Experiment:
     known = known_versions(context.home)
     sides = [parse_side(text, known) for text in (first, second)]
     check_together(sides[0], sides[1], options.train)
+    if options.bisect:
+        _look_again(context, sides[1])
     first_side, two = (
         with_dbms(parsed, lambda side: _dbms(context, side, options)) for parsed in sides
     )
@@ -104,6 +139,13 @@ def _experiment(context: Context, first: str, second: str, options: _Options) ->
         ),
     )
     return parse(compare_text(request), name=COMPARISON, versions=known, options=OPTIONS)
+
+
+def _look_again(context: Context, side: Side) -> None:
+    """Fetch what a reference such as git:.@HEAD means now, which is another commit each time."""
+    remembered = not kind_of(parse_reference(side.source).kind).always_fresh
+    if remembered and not side.variant.ready_made:
+        dbms_of_tree(context, side.source, refresh=True)
 
 
 def _dbms(context: Context, side: Side, request: _Options) -> str:

@@ -7,7 +7,7 @@ local options = {
    points = {"how many keys are asked for at once", 1},
    hot = {"always ask for the same keys, which lie side by side", false},
    on_id = {"ask by the primary key, otherwise by the secondary index", true},
-   columns = {"what is read: c, key, or key,c", "c"},
+   columns = {"what is read: c, pad, key, or key,c", "c"},
 }
 
 common.step(options, function (con)
