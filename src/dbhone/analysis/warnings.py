@@ -51,8 +51,7 @@ def refused(run: Run, samples: SampleArray) -> Iterator[Warning]:
     difference of the two shares; and where many are refused, another workload was measured.
     """
     # A statement that failed is a part of a transaction that was refused.
-    sets = set(samples.steps)
-    whole = [at for at, name in enumerate(samples.steps) if name.rpartition("/")[0] not in sets]
+    whole = _whole_steps(samples)
     shares = _means(samples.usable(REFUSED_SHARE)[:, whole])
     base = run.base.name if run.base else None
     nothing = np.full(len(whole), np.nan)
@@ -77,6 +76,12 @@ def refused(run: Run, samples: SampleArray) -> Iterator[Warning]:
                 f" {_of_steps(of_base[unlike].max(), steps)}: they did not do the same work",
                 subject=name,
             )
+
+
+def _whole_steps(samples: SampleArray) -> list[int]:
+    """Return the places of the steps that are no part of another."""
+    sets = set(samples.steps)
+    return [at for at, name in enumerate(samples.steps) if name.rpartition("/")[0] not in sets]
 
 
 def _means(values: Array) -> Array:
@@ -106,9 +111,9 @@ def client_heavy(run: Run, samples: SampleArray) -> Iterator[Warning]:
     """
     if run.base is None or run.base.name not in samples.subjects:
         return
-    base = samples.subjects.index(run.base.name)
+    base, whole = samples.subjects.index(run.base.name), _whole_steps(samples)
     rates, server, client = (
-        _usual(samples, base, metric) for metric in (THROUGHPUT, CPU_SECONDS, CLIENT_CPU_SECONDS)
+        _usual(samples, base, whole, metric) for metric in (THROUGHPUT, CPU_SECONDS, CLIENT_CPU_SECONDS)
     )
     if rates is None or server is None or client is None:
         return
@@ -119,18 +124,20 @@ def client_heavy(run: Run, samples: SampleArray) -> Iterator[Warning]:
     if len(heavy):
         yield Warning(
             code="client-heavy",
-            text=f"on {len(heavy)} of {len(samples.steps)} steps "
-            f"({listed([samples.steps[index] for index in heavy])}) the CPU is busy and the client "
-            f"takes up to {share[heavy].max():.0%} of it, so a faster server shows only in part: "
-            "its CPU time per operation shows it whole",
+            text=f"on {len(heavy)} of {len(whole)} steps "
+            f"({listed([samples.steps[whole[at]] for at in heavy])}) the CPU is busy and the"
+            f" client takes up to {share[heavy].max():.0%} of it, so a faster server shows only in"
+            " part: its CPU time per operation shows it whole",
         )
 
 
-def _usual(samples: SampleArray, subject: int, metric: Metric) -> Array | None:
-    """Return the subject's median of a metric on each step, None if it was not measured."""
+def _usual(
+    samples: SampleArray, subject: int, steps: Sequence[int], metric: Metric
+) -> Array | None:
+    """Return the subject's median of a metric on each of these, None if it was not measured."""
     if not samples.has(metric):
         return None
-    usable = samples.usable(metric)[subject]
+    usable = samples.usable(metric)[subject, steps]
     known = ~np.isnan(usable).all(axis=-1)
     usual = np.full(len(usable), np.nan)
     usual[known] = np.nanmedian(usable[known], axis=-1)
@@ -301,13 +308,12 @@ def _trend(values: Array) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Base:
-    """The base's throughput: logarithms, steps by blocks, without rows and columns of NaN.
+    """The base's throughput: logarithms, whole steps by blocks, without rows and columns of NaN.
 
     ``usual`` is each step's median.
     """
 
     name: str
-    steps: tuple[str, ...]
     logs: Array
     usual: Array
 
@@ -315,7 +321,8 @@ class _Base:
 def _of_base(run: Run, samples: SampleArray) -> _Base | None:
     if run.base is None or run.base.name not in samples.subjects:
         return None
-    base_logs = samples.logs(THROUGHPUT).values[samples.subjects.index(run.base.name)]
+    every_step = samples.logs(THROUGHPUT).values[samples.subjects.index(run.base.name)]
+    base_logs = every_step[_whole_steps(samples)]
     known = ~np.isnan(base_logs)
     steps, blocks = known.any(axis=1), known.any(axis=0)
     if not steps.any():
@@ -323,7 +330,6 @@ def _of_base(run: Run, samples: SampleArray) -> _Base | None:
     logs = base_logs[steps][:, blocks]
     return _Base(
         name=run.base.name,
-        steps=tuple(samples.steps[index] for index in np.flatnonzero(steps)),
         logs=logs,
         usual=np.nanmedian(logs, axis=1),
     )
