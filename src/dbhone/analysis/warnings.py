@@ -7,7 +7,7 @@ the run.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -156,40 +156,67 @@ def find_warnings(run: Run, samples: SampleArray, analysis: Analysis) -> tuple[W
 
     A warning that the run already carries is not repeated.
     """
-    base = _of_base(run, samples)
-    refusals = tuple(refused(run, samples))
-    winner = find_winner(analysis, trusted_subjects(run, (*refusals, *run.warnings)))
-    warnings = [
-        *_control(run, analysis, winner),
+    doubts = _not_carried(run, _of_ratios(run, samples, analysis))
+    return by_gravity((*doubts, *warnings_of_part(run, samples, analysis)))
+
+
+def warnings_of_whole(run: Run, samples: SampleArray, analysis: Analysis) -> tuple[Warning, ...]:
+    """Return the warnings that only several runs as a whole give, of which this is made.
+
+    A subject of one run is compared with the base of all.
+    """
+    controls = _controls_differ(run, analysis)
+    return _not_carried(run, (*_of_ratios(run, samples, analysis), *controls))
+
+
+def warnings_of_part(run: Run, samples: SampleArray, analysis: Analysis) -> tuple[Warning, ...]:
+    """Return the warnings that a run gives even where it is a part of several, its own included."""
+    found = (
+        *_controls_differ(run, analysis),
+        *_repeats(run, analysis),
         *_state(run),
         *_compilers(run),
         *lacking(run, samples, analysis),
         *_broken(run),
-        *refusals,
         *client_heavy(run, samples),
-        *_drift(base),
+        *_drift(_of_base(run, samples)),
         *(odd_shapes(run.base.name, samples) if run.base else ()),
         *_values(analysis),
-    ]
+    )
+    return (*_not_carried(run, found), *run.warnings)
+
+
+def _of_ratios(run: Run, samples: SampleArray, analysis: Analysis) -> Iterator[Warning]:
+    """Yield warnings on what stands beside the base and beside the winner."""
+    refusals = tuple(refused(run, samples))
+    yield from refusals
+    winner = find_winner(analysis, trusted_subjects(run, (*refusals, *run.warnings)))
+    if winner is not None:
+        for control in run.controls:
+            yield from _control_noisy(analysis, control, winner)
+
+
+def _not_carried(run: Run, warnings: Iterable[Warning]) -> tuple[Warning, ...]:
     carried = {(warning.code, warning.subject, warning.step) for warning in run.warnings}
-    new = [
+    return tuple(
         warning
         for warning in warnings
         if (warning.code, warning.subject, warning.step) not in carried
-    ]
-    return by_gravity((*new, *run.warnings))
+    )
 
 
-def _control(run: Run, analysis: Analysis, winner: Summary | None) -> Iterator[Warning]:
+def _controls_differ(run: Run, analysis: Analysis) -> Iterator[Warning]:
+    for control in run.controls:
+        yield from _control_differs(analysis, control, f"{analysis.base} over again")
+
+
+def _repeats(run: Run, analysis: Analysis) -> Iterator[Warning]:
+    """Yield warnings on a base that nothing repeats, and on what is byte for byte the base."""
     if not run.controls and analysis.effects:
         yield Warning(
             code="no-control",
             text="there is no A/A control, so nothing shows how much of the differences is noise",
         )
-    for control in run.controls:
-        yield from _control_differs(analysis, control, f"{analysis.base} over again")
-        if winner is not None:
-            yield from _control_noisy(analysis, control, winner)
     for same in dict.fromkeys(
         warning.subject for warning in run.warnings if warning.code == IDENTICAL
     ):
