@@ -77,4 +77,7 @@ def test_sets_are_told_apart_and_a_trial_of_which_nothing_counts_is_none() -> No
         *trial(STEADY, set_name="stalled", counted=False),
     ]
     found = earlier_trials(sliced)
-    assert {name: trials.unsettled for name, trials in found.items()} == {"scan": (0,), "point": (1,)}
+    assert {name: trials.unsettled for name, trials in found.items()} == {
+        "scan": (0,),
+        "point": (1,),
+    }

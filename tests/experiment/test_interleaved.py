@@ -192,6 +192,19 @@ def test_the_figures_are_those_of_the_slices(session: Session) -> None:
     assert results["old"].conditions == results["new"].conditions
 
 
+def test_what_a_server_used_was_used_for_the_events_that_pauses_cut_as_well(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        PausableClient, "executed_events", lambda driver: 1000 * driver.finished_events()
+    )
+    with stand(Sleepers(), session) as made:
+        result = made.results()["old"]
+    (step,) = result.driver.require_report().steps
+    assert result.used_for is not None
+    assert result.used_for >= 1000 * step.operations
+
+
 def test_rounds_are_left_out_as_most_trials_of_their_set_so_far_show(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:

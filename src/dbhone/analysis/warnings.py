@@ -113,7 +113,8 @@ def client_heavy(run: Run, samples: SampleArray) -> Iterator[Warning]:
         return
     base, whole = samples.subjects.index(run.base.name), _whole_steps(samples)
     rates, server, client = (
-        _usual(samples, base, whole, metric) for metric in (THROUGHPUT, CPU_SECONDS, CLIENT_CPU_SECONDS)
+        _usual(samples, base, whole, metric)
+        for metric in (THROUGHPUT, CPU_SECONDS, CLIENT_CPU_SECONDS)
     )
     if rates is None or server is None or client is None:
         return
