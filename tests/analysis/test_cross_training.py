@@ -74,6 +74,19 @@ def test_the_smallest_training_that_loses_little_everywhere_is_told(
     assert found(SPEEDS | {"on-main": (1.3, cte_of_main)}).smallest(tolerance) == smallest
 
 
+def test_a_training_that_was_not_measured_yet_is_compared_with_nothing() -> None:
+    speeds = SPEEDS | {"on-all-earlier": (1.2, 1.2)}
+    trained = TRAINED | {"on-all-earlier": TRAINED["on-all"]}
+    of = measured(speeds)
+    values = of.values.copy()
+    values[list(speeds).index("on-all-earlier")] = np.nan
+    samples = dataclasses.replace(of, values=values)
+    found = cross_training(samples, STEPS, trained, base="rel")
+    assert found.alternatives == {}
+    assert "on-all-earlier" not in found.gains["main"]
+    assert found.smallest(0.5) != "on-all-earlier"
+
+
 def test_another_training_on_the_same_sets_is_compared_with_the_first() -> None:
     speeds = SPEEDS | {"on-all-earlier": (1.29 * 0.97, 1.19 * 0.97)}
     trained = TRAINED | {"on-all-earlier": TRAINED["on-all"]}

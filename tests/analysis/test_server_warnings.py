@@ -84,5 +84,16 @@ def test_client_that_takes_much_of_a_busy_machine_is_told() -> None:
     assert "point-query_range=100@1 " not in found.text
 
 
+def test_a_busy_client_is_told_of_whole_steps() -> None:
+    run = a_sweep_run()
+    steps = (*run.steps[:-1], replace(run.steps[0], key="part"))
+    of = server_samples(run, Shape(blocks=6, client_cpu=2.5e-4))
+    of = replace(of, steps=tuple(step.name for step in steps))
+    analysis = analyse(of, base="rel", steps=steps)
+    found = find_warnings(replace(run, steps=steps), of, analysis)
+    (told,) = (each for each in found if each.code == "client-heavy")
+    assert f" of {len(steps) - 1} steps " in told.text
+
+
 def test_light_client_is_not_told() -> None:
     assert "client-heavy" not in _doubts(a_sweep_run(), Shape(blocks=6, client_cpu=1e-6))

@@ -1,12 +1,22 @@
 import itertools
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.gravity import CONTROL_CODES
 from dbhone.analysis.warnings import _together, find_warnings
-from dbhone.measurement.record import IDENTICAL, READY_MADE, Role, Run, RunState, Step, Warning
+from dbhone.measurement.record import (
+    IDENTICAL,
+    READY_MADE,
+    Group,
+    Role,
+    Run,
+    RunState,
+    Step,
+    Warning,
+)
 from dbhone.measurement.sample_array import SampleArray
 from tests.analysis.columns import columns
 from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, samples
@@ -110,6 +120,19 @@ def test_ready_made_servers_that_were_not_compiled_alike_are_told() -> None:
     (told,) = _doubts(run, samples(run, QUIET))
     first, second, third, *_ = (each.name for each in run.subjects)
     assert f"({first}, {third} by gcc 4.4.7; {second} by gcc 7.5.0)" in told.text
+
+
+def test_parts_of_a_step_do_not_show_that_the_machine_changed() -> None:
+    of = samples(_sound(), Shape(bursts=0.0, blocks=40))
+    steps = tuple(
+        Step(set="mix", key=str(at or ""), title="t", group=Group.WRITE, in_sample=False)
+        for at in range(len(of.steps))
+    )
+    values = of.values.copy()
+    values[:, 1:, of.metrics.index("throughput")] *= np.exp(np.linspace(0, 0.5, 40))
+    mixed = replace(of, steps=tuple(step.name for step in steps), values=values)
+    codes = [each.code for each in _doubts(replace(_sound(), steps=steps), mixed)]
+    assert "base-drift" not in codes
 
 
 def test_drift_that_is_only_noise_is_not_told() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
@@ -22,6 +22,7 @@ from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.trial import SubjectResult, Trial
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
+from dbhone.measurement.record import Slice, Sliced, Warning
 from dbhone.measurement.series import CPU, PACE
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.pausable_client import PausableClient
@@ -105,7 +106,9 @@ class Stand:
     servers: Sleepers
     session: Session
     observe: bool = False
-    slow: list[tuple[str, bool]] = field(default_factory=list)
+    earlier: Sequence[Sliced] = ()
+    slow_before: frozenset[str] = frozenset()
+    slow: list[tuple[str | None, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         specs = {name: pretended_server(name) for name in NAMES}
@@ -113,10 +116,18 @@ class Stand:
         servers = cast(ServerPool, self.servers)
         self.up = BlockServers(servers, specs, observation, lambda _: None, seed=1)
         sets = frozenset({"sleep"})
-        self.trials = InterleavedTrials(self.up, self.session, sets, 1, self._tell)
+        self.trials = InterleavedTrials(
+            self.up,
+            self.session,
+            sets,
+            1,
+            self._tell,
+            earlier=self.earlier,
+            slow=self.slow_before,
+        )
 
-    def _tell(self, set_name: str, lasting: bool) -> None:
-        self.slow.append((set_name, lasting))
+    def _tell(self, warning: Warning) -> None:
+        self.slow.append((warning.step, warning.code))
 
     def results(
         self, announce: Callable[[str, int], None] = lambda *_: None
@@ -128,8 +139,15 @@ class Stand:
 
 
 @contextlib.contextmanager
-def stand(servers: Sleepers, session: Session, *, observe: bool = False) -> Iterator[Stand]:
-    made = Stand(servers, session, observe)
+def stand(
+    servers: Sleepers,
+    session: Session,
+    *,
+    observe: bool = False,
+    earlier: Sequence[Sliced] = (),
+    slow_before: frozenset[str] = frozenset(),
+) -> Iterator[Stand]:
+    made = Stand(servers, session, observe, earlier, slow_before)
     with made.up.open(NAMES, 0):
         yield made
 
@@ -174,6 +192,19 @@ def test_the_figures_are_those_of_the_slices(session: Session) -> None:
     assert results["old"].conditions == results["new"].conditions
 
 
+def test_what_a_server_used_was_used_for_the_events_that_pauses_cut_as_well(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        PausableClient, "executed_events", lambda driver: 1000 * driver.finished_events()
+    )
+    with stand(Sleepers(), session) as made:
+        result = made.results()["old"]
+    (step,) = result.driver.require_report().steps
+    assert result.used_for is not None
+    assert result.used_for >= 1000 * step.operations
+
+
 def test_rounds_are_left_out_as_most_trials_of_their_set_so_far_show(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +215,62 @@ def test_rounds_are_left_out_as_most_trials_of_their_set_so_far_show(
         trials = [made.results()["old"].slices for _ in range(3)]
     left_out = [[one.round for one in slices if not one.counted] for slices in trials]
     assert left_out == [[0], [], [0]]
+
+
+def earlier_trial(block: int = 0) -> list[Sliced]:
+    """Return a trial of an earlier session, in which no round seemed unsettled."""
+    return [
+        Sliced(
+            block=block,
+            set="sleep",
+            subject=name,
+            slices=tuple(
+                Slice(
+                    round=number,
+                    position=position,
+                    began=float(number),
+                    seconds=0.5,
+                    operations=100,
+                    errors=0,
+                    counted=True,
+                )
+                for number in range(8)
+            ),
+        )
+        for position, name in enumerate(NAMES)
+    ]
+
+
+def test_trials_of_earlier_sessions_tell_how_many_rounds_are_left_out(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dbhone.experiment.interleaved.unsettled", lambda _: 1)
+    monkeypatch.setattr("dbhone.experiment.interleaved.most_unsettled", lambda _: 1)
+    with stand(Sleepers(), session, earlier=[*earlier_trial(0), *earlier_trial(1)]) as made:
+        assert all(one.counted for one in made.results()["old"].slices)
+
+
+def test_a_set_that_an_earlier_session_measured_in_slices_is_so_again_after_a_stall(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks(monkeypatch, None, None, None)
+    servers = Sleepers()
+    with stand(servers, session, earlier=earlier_trial()) as made:
+        made.results()
+        again = made.results()
+    assert made.slow == [("sleep", "stalled-trial")]
+    assert servers.fresh == [*NAMES]
+    assert len(again["old"].slices) == ROUNDS.count
+
+
+def test_a_set_that_an_earlier_session_found_slow_is_measured_by_fresh_clients(
+    session: Session,
+) -> None:
+    servers = Sleepers()
+    with stand(servers, session, slow_before=frozenset({"sleep"})) as made:
+        made.results()
+    assert servers.fresh == [*NAMES]
+    assert made.slow == []
 
 
 def test_what_is_observed_is_told_of_the_slices_alone(session: Session) -> None:
@@ -205,7 +292,7 @@ def test_a_set_of_slow_operations_is_measured_by_fresh_clients_from_then_on(
     with stand(servers, session) as made:
         made.results()
         made.results()
-        assert made.slow == [("sleep", True)]
+        assert made.slow == [("sleep", "slow-operations")]
     assert servers.fresh == [*NAMES, *NAMES]
     assert nothing_runs()
 
@@ -253,7 +340,7 @@ def test_a_set_that_was_measured_in_slices_is_so_again_after_a_pass_that_stood_s
         made.results()
         looks(monkeypatch, None, None, None)
         made.results()
-        assert made.slow == [("sleep", False)]
+        assert made.slow == [("sleep", "stalled-trial")]
         again = made.results()
     assert servers.fresh == [*NAMES]
     assert len(again["old"].slices) == ROUNDS.count
@@ -318,7 +405,7 @@ def test_a_server_that_crashed_where_operations_are_slow_is_started_anew(
     with stand(servers, session) as made:
         servers.crash("new")
         made.results()
-    assert made.slow == [("sleep", True)]
+    assert made.slow == [("sleep", "slow-operations")]
     assert sorted(each.name for each in servers.up) == sorted([*NAMES, *NAMES])
     assert sorted(servers.fresh) == sorted(NAMES)
 

@@ -30,7 +30,17 @@ from dbhone.home import Session
 from dbhone.instance import idle_inhibitor, page_cache
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.machine import read_machine
-from dbhone.measurement.record import Design, Group, Role, Run, Step, Subject
+from dbhone.measurement.record import (
+    Design,
+    Group,
+    Role,
+    Run,
+    Slice,
+    Sliced,
+    Step,
+    Subject,
+    Warning,
+)
 from dbhone.measurement.store import NewRun, Store
 from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.task import Task
@@ -530,6 +540,45 @@ def test_time_is_divided_by_ratios_to_the_base_wherever_the_file_declares_it(
     turned = {name: builds[name] for name in reversed(NAMES)}
     bench.measure(turned, replace(DESIGN, max_blocks=1)).run()
     assert given == [["rel", "pgo", "control"]]
+
+
+def test_a_resumed_run_goes_on_as_its_trials_so_far_show(
+    bench: Bench, builds: dict[str, Build], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lasted = 2.0
+    slices = tuple(
+        Slice(
+            round=number,
+            position=0,
+            began=number * lasted / 4,
+            seconds=lasted / 4,
+            operations=100,
+            errors=0,
+            counted=True,
+        )
+        for number in range(4)
+    )
+    sliced = tuple(Sliced(block=0, set="cte", subject=name, slices=slices) for name in NAMES)
+    slow = Warning(code="slow-operations", text="few", step="main")
+    bench.store.add_warning(bench.run.id, slow)
+    monkeypatch.setattr(bench.store, "sliced", lambda _: sliced)
+    before: list[object] = []
+    allotted: list[tuple[int, float]] = []
+
+    def allocate(*_: object, block_seconds: float, **__: object) -> None:
+        begun = sum(isinstance(event, InvocationStarted) for event in bench.events)
+        allotted.append((begun, block_seconds))
+
+    monkeypatch.setattr("dbhone.experiment.measure.allocate_time", allocate)
+    measuring = bench.measure(builds, replace(DESIGN, max_blocks=1))
+    monkeypatch.setattr(measuring.target, "continue_from", lambda *told: before.extend(told))
+    usual = measuring._block_seconds
+    measuring.run()
+    assert before == [sliced, frozenset({"main"})]
+    # The set's trial took two seconds, where 0.1 on each of three subjects were expected.
+    begun, block_seconds = allotted[0]
+    assert begun == 0
+    assert block_seconds == pytest.approx(usual + lasted - 0.3)
 
 
 def await_spinners(count: int, *, spinning: bool) -> None:

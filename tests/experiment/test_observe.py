@@ -213,5 +213,8 @@ def test_the_drivers_series_begins_when_the_driver_had_connected() -> None:
     )
     report = DriverReport(version=None, steps=(step,), verification=None)
     assert pace(report, 100.0) == (Series(quantity=PACE, at=(2.5, 3.5), values=(7.0, 9.0)),)
+    part = StepResult(key="part", title="t", seconds=2.0, part=True)
+    of_parts = DriverReport(version=None, steps=(step, part, part), verification=None)
+    assert pace(of_parts, 100.0) == pace(report, 100.0)
     assert pace(None, 100.0) == ()
     assert pace(DriverReport(version=None, steps=(step, step), verification=None), 100.0) == ()

@@ -12,6 +12,7 @@ from dbhone.measurement.series import Quantity, Readings, Series, SeriesKind
 
 SUM = Quantity(name="sum", unit="1/s", kind=SeriesKind.RATE)
 LEVEL = Quantity(name="level", unit="1", kind=SeriesKind.LEVEL)
+COUNT = Quantity(name="count", unit="1", kind=SeriesKind.COUNT)
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +51,11 @@ def test_what_grows_between_slices_is_in_no_rate() -> None:
 def test_a_level_is_that_of_the_slices_ends() -> None:
     _, (series,) = sampled([probe(LEVEL, 1, 2, 3, 4)], 2)
     assert series == Series(quantity=LEVEL, at=(1.0, 2.0), values=(2.0, 4.0))
+
+
+def test_what_is_counted_is_that_of_the_slices_ends() -> None:
+    _, (series,) = sampled([probe(COUNT, 1, 2, 3, 4)], 2)
+    assert series == Series(quantity=COUNT, at=(1.0, 2.0), values=(2.0, 4.0))
 
 
 def test_a_sum_that_shrank_was_begun_anew_and_gives_no_negative_rate() -> None:

@@ -95,6 +95,20 @@ def test_an_event_that_was_frozen_on_its_way_is_not_counted(tmp_path: Path) -> N
     assert latency.p99 < 1.0, "the time that it was frozen is in no latency"
 
 
+def test_an_event_that_was_frozen_on_its_way_was_executed(tmp_path: Path) -> None:
+    with client(tmp_path, sleeping(threads=1, sleep=50)) as driver:
+        driver.await_ready(60.0)
+        with driver.running():
+            await_events(driver, 1)
+            driver.pass_time(0.001)
+        await_stopped(driver)
+        assert driver.executed_events() == driver.finished_events()
+        with driver.running():
+            await_events(driver, 1)
+        await_stopped(driver)
+        assert driver.executed_events() == driver.finished_events() + 1
+
+
 def test_the_end_of_an_event_is_awaited_and_not_for_ever(tmp_path: Path) -> None:
     with client(tmp_path, sleeping(threads=1, sleep=50)) as driver:
         driver.await_ready(60.0)

@@ -55,8 +55,23 @@ def test_all_transactions_are_a_step_and_each_script_is_a_part() -> None:
         *("tpcb-like", 2606),
     )
     # A part's seconds are those of clients: so its throughput is the inverse of its mean latency.
-    assert 1000 / select.throughput == pytest.approx(0.105)
     assert 1000 / tpcb.throughput == pytest.approx(1.292)
+    # Two clients had 2.982 seconds each, of which the other script left these.
+    assert select.seconds == pytest.approx(2 * 2.98199 - 2606 * 0.001292, rel=1e-5)
+
+
+def test_the_time_of_the_most_frequent_script_does_not_depend_on_rounded_latencies() -> None:
+    coarse = MIXED.replace("latency average = 0.105 ms", "latency average = 0.106 ms")
+    assert read(coarse).steps[1] == read(MIXED).steps[1]
+
+
+def test_a_script_whose_latency_is_too_coarse_is_no_part() -> None:
+    def keys(latency: str) -> list[str]:
+        text = MIXED.replace("latency average = 1.292", f"latency average = {latency}")
+        return [step.key for step in read(text).steps]
+
+    assert keys("0.250") == ["", "select-only", "tpcb-like"]
+    assert keys("0.249") == ["", "select-only"]
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,15 @@ def test_a_pause_is_no_part_of_a_step(printed: float) -> None:
     assert [each.seconds for each in read((first, *later)).steps[:1]] == pytest.approx([0.0123])
 
 
+def test_a_pause_is_no_part_of_a_step_whose_end_was_not_seen() -> None:
+    """Its result arrived together with that of the next one, as hone was late to read."""
+    one, two, three, end = as_printed([3.0122, 0.0011, 0.003], [10.0, 13.0123, 13.0134, 14.0])
+    merged = chunk((two.data + three.data).decode(), three.at)
+    steps = read((one, replace(merged, paused=3.0), replace(end, paused=3.0))).steps
+    assert [each.seconds for each in steps[:2]] == pytest.approx([0.0134, 0.001])
+    assert steps[0].cpu_seconds is None
+
+
 def test_output_in_one_piece_is_timed_by_speedtest1_alone() -> None:
     text = "".join(each.data.decode() for each in as_printed([0.012, 0.090], [1.0, 2.0, 3.0]))
     report = read((chunk(text, 5.0),))

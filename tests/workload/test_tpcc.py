@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -94,6 +95,18 @@ def test_no_secret_and_no_network_address_is_on_the_command_line() -> None:
         "--threads=1",
         "load",
     )
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(shutil.which("go") is None, reason="go is not installed")
+def test_clients_begin_together_when_all_are_ready(tmp_path: Path) -> None:
+    for file in (PLUGIN.module / "counts.go", Path(__file__).with_name("counts_test.go")):
+        shutil.copy(file, tmp_path)
+    (tmp_path / "go.mod").write_text("module counts\n\ngo 1.19\n")
+    done = subprocess.run(
+        ["go", "test", "./..."], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")

@@ -85,8 +85,10 @@ def cross_training(
     alternatives: dict[str, tuple[str, Summary]] = {}
     for name, sets in trained.items():
         other = usual[sets]
-        if name != other:
-            alternatives[name] = other, _summaries(samples, every, (name,), other)[name]
+        # Either may not have been measured yet, in a run that was interrupted.
+        compared = _summaries(samples, every, (name,), other).get(name) if name != other else None
+        if compared is not None:
+            alternatives[name] = other, compared
     return CrossTraining(trained=trained, gains=gains, losses=losses, alternatives=alternatives)
 
 

@@ -120,7 +120,7 @@ def _two_humped(rows: list[_Row]) -> Iterator[Warning]:
 
 
 def _humps(logs: Array) -> _Humps:
-    """Return the two modes into which the sorted values split best, None if there are none."""
+    """Return the two modes into which the sorted values split best."""
     count = len(logs)
     least = max(4, int(np.ceil(_SHARE * count)))
     sizes = np.arange(least, count - least + 1)

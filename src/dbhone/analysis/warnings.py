@@ -7,7 +7,7 @@ the run.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,8 +57,7 @@ def refused(run: Run, samples: SampleArray) -> Iterator[Warning]:
     difference of the two shares; and where many are refused, another workload was measured.
     """
     # A statement that failed is a part of a transaction that was refused.
-    sets = set(samples.steps)
-    whole = [at for at, name in enumerate(samples.steps) if name.rpartition("/")[0] not in sets]
+    whole = _whole_steps(samples)
     shares = _means(samples.usable(REFUSED_SHARE)[:, whole])
     base = run.base.name if run.base else None
     nothing = np.full(len(whole), np.nan)
@@ -83,6 +82,12 @@ def refused(run: Run, samples: SampleArray) -> Iterator[Warning]:
                 f" {_of_steps(of_base[unlike].max(), steps)}: they did not do the same work",
                 subject=name,
             )
+
+
+def _whole_steps(samples: SampleArray) -> list[int]:
+    """Return the places of the steps that are no part of another."""
+    sets = set(samples.steps)
+    return [at for at, name in enumerate(samples.steps) if name.rpartition("/")[0] not in sets]
 
 
 def _means(values: Array) -> Array:
@@ -112,9 +117,10 @@ def client_heavy(run: Run, samples: SampleArray) -> Iterator[Warning]:
     """
     if run.base is None or run.base.name not in samples.subjects:
         return
-    base = samples.subjects.index(run.base.name)
+    base, whole = samples.subjects.index(run.base.name), _whole_steps(samples)
     rates, server, client = (
-        _usual(samples, base, metric) for metric in (THROUGHPUT, CPU_SECONDS, CLIENT_CPU_SECONDS)
+        _usual(samples, base, whole, metric)
+        for metric in (THROUGHPUT, CPU_SECONDS, CLIENT_CPU_SECONDS)
     )
     if rates is None or server is None or client is None:
         return
@@ -125,18 +131,20 @@ def client_heavy(run: Run, samples: SampleArray) -> Iterator[Warning]:
     if len(heavy):
         yield Warning(
             code="client-heavy",
-            text=f"on {len(heavy)} of {len(samples.steps)} steps "
-            f"({listed([samples.steps[index] for index in heavy])}) the CPU is busy and the client "
-            f"takes up to {share[heavy].max():.0%} of it, so a faster server shows only in part: "
-            "its CPU time per operation shows it whole",
+            text=f"on {len(heavy)} of {len(whole)} steps "
+            f"({listed([samples.steps[whole[at]] for at in heavy])}) the CPU is busy and the"
+            f" client takes up to {share[heavy].max():.0%} of it, so a faster server shows only in"
+            " part: its CPU time per operation shows it whole",
         )
 
 
-def _usual(samples: SampleArray, subject: int, metric: Metric) -> Array | None:
-    """Return the subject's median of a metric on each step, None if it was not measured."""
+def _usual(
+    samples: SampleArray, subject: int, steps: Sequence[int], metric: Metric
+) -> Array | None:
+    """Return the subject's median of a metric on each of these, None if it was not measured."""
     if not samples.has(metric):
         return None
-    usable = samples.usable(metric)[subject]
+    usable = samples.usable(metric)[subject, steps]
     known = ~np.isnan(usable).all(axis=-1)
     usual = np.full(len(usable), np.nan)
     usual[known] = np.nanmedian(usable[known], axis=-1)
@@ -155,40 +163,67 @@ def find_warnings(run: Run, samples: SampleArray, analysis: Analysis) -> tuple[W
 
     A warning that the run already carries is not repeated.
     """
-    base = _of_base(run, samples)
-    refusals = tuple(refused(run, samples))
-    winner = find_winner(analysis, trusted_subjects(run, (*refusals, *run.warnings)))
-    warnings = [
-        *_control(run, analysis, winner),
+    doubts = _not_carried(run, _of_ratios(run, samples, analysis))
+    return by_gravity((*doubts, *warnings_of_part(run, samples, analysis)))
+
+
+def warnings_of_whole(run: Run, samples: SampleArray, analysis: Analysis) -> tuple[Warning, ...]:
+    """Return the warnings that only several runs as a whole give, of which this is made.
+
+    A subject of one run is compared with the base of all.
+    """
+    controls = _controls_differ(run, analysis)
+    return _not_carried(run, (*_of_ratios(run, samples, analysis), *controls))
+
+
+def warnings_of_part(run: Run, samples: SampleArray, analysis: Analysis) -> tuple[Warning, ...]:
+    """Return the warnings that a run gives even where it is a part of several, its own included."""
+    found = (
+        *_controls_differ(run, analysis),
+        *_repeats(run, analysis),
         *_state(run),
         *_compilers(run),
         *lacking(run, samples, analysis),
         *_broken(run),
-        *refusals,
         *client_heavy(run, samples),
-        *_drift(base),
+        *_drift(_of_base(run, samples)),
         *(odd_shapes(run.base.name, samples) if run.base else ()),
         *_values(analysis),
-    ]
+    )
+    return (*_not_carried(run, found), *run.warnings)
+
+
+def _of_ratios(run: Run, samples: SampleArray, analysis: Analysis) -> Iterator[Warning]:
+    """Yield warnings on what stands beside the base and beside the winner."""
+    refusals = tuple(refused(run, samples))
+    yield from refusals
+    winner = find_winner(analysis, trusted_subjects(run, (*refusals, *run.warnings)))
+    if winner is not None:
+        for control in run.controls:
+            yield from _control_noisy(analysis, control, winner)
+
+
+def _not_carried(run: Run, warnings: Iterable[Warning]) -> tuple[Warning, ...]:
     carried = {(warning.code, warning.subject, warning.step) for warning in run.warnings}
-    new = [
+    return tuple(
         warning
         for warning in warnings
         if (warning.code, warning.subject, warning.step) not in carried
-    ]
-    return by_gravity((*new, *run.warnings))
+    )
 
 
-def _control(run: Run, analysis: Analysis, winner: Summary | None) -> Iterator[Warning]:
+def _controls_differ(run: Run, analysis: Analysis) -> Iterator[Warning]:
+    for control in run.controls:
+        yield from _control_differs(analysis, control, f"{analysis.base} over again")
+
+
+def _repeats(run: Run, analysis: Analysis) -> Iterator[Warning]:
+    """Yield warnings on a base that nothing repeats, and on what is byte for byte the base."""
     if not run.controls and analysis.effects:
         yield Warning(
             code="no-control",
             text="there is no A/A control, so nothing shows how much of the differences is noise",
         )
-    for control in run.controls:
-        yield from _control_differs(analysis, control, f"{analysis.base} over again")
-        if winner is not None:
-            yield from _control_noisy(analysis, control, winner)
     for same in dict.fromkeys(
         warning.subject for warning in run.warnings if warning.code == IDENTICAL
     ):
@@ -307,13 +342,12 @@ def _trend(values: Array) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Base:
-    """The base's throughput: logarithms, steps by blocks, without rows and columns of NaN.
+    """The base's throughput: logarithms, whole steps by blocks, without rows and columns of NaN.
 
     ``usual`` is each step's median.
     """
 
     name: str
-    steps: tuple[str, ...]
     logs: Array
     usual: Array
 
@@ -321,7 +355,8 @@ class _Base:
 def _of_base(run: Run, samples: SampleArray) -> _Base | None:
     if run.base is None or run.base.name not in samples.subjects:
         return None
-    base_logs = samples.logs(THROUGHPUT).values[samples.subjects.index(run.base.name)]
+    every_step = samples.logs(THROUGHPUT).values[samples.subjects.index(run.base.name)]
+    base_logs = every_step[_whole_steps(samples)]
     known = ~np.isnan(base_logs)
     steps, blocks = known.any(axis=1), known.any(axis=0)
     if not steps.any():
@@ -329,7 +364,6 @@ def _of_base(run: Run, samples: SampleArray) -> _Base | None:
     logs = base_logs[steps][:, blocks]
     return _Base(
         name=run.base.name,
-        steps=tuple(samples.steps[index] for index in np.flatnonzero(steps)),
         logs=logs,
         usual=np.nanmedian(logs, axis=1),
     )

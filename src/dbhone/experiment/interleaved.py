@@ -12,7 +12,7 @@ import contextlib
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,12 +20,14 @@ import numpy as np
 from dbhone.analysis.rounds import most_unsettled, unsettled, usual_unsettled
 from dbhone.errors import DriverError, HoneError, ServerError
 from dbhone.experiment.block_servers import BlockServers
+from dbhone.experiment.earlier_trials import earlier_trials
 from dbhone.experiment.model import Slices
 from dbhone.experiment.order import round_order
 from dbhone.experiment.slice_client import SETTLING, SliceClient
 from dbhone.experiment.trial import Announce, SubjectResult, Surroundings, Trial
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
+from dbhone.measurement.record import SLOW_OPERATIONS, STALLED_TRIAL, Sliced, Warning
 from dbhone.untrusted_files import remove_tree
 from dbhone.workload.drivers.base import Driver
 from dbhone.workload.task import Task
@@ -120,8 +122,9 @@ class InterleavedTrials:
     """Measures some sets in short slices.
 
     A set of which too few operations end in a slice is measured by fresh clients from then on. If
-    it was measured in slices before, that holds for the one trial only. ``on_slow`` gets the set,
-    and whether it is for good.
+    it was measured in slices before, that holds for the one trial only. ``warn`` gets a warning
+    either way. ``earlier`` are the trials of earlier sessions, ``slow`` the sets that they found
+    slow.
     """
 
     def __init__(
@@ -130,15 +133,20 @@ class InterleavedTrials:
         session: Session,
         sets: frozenset[str],
         seed: int,
-        on_slow: Callable[[str, bool], None],
+        warn: Callable[[Warning], None],
+        *,
+        earlier: Sequence[Sliced] = (),
+        slow: frozenset[str] = frozenset(),
     ) -> None:
         self._servers = servers
         self._session = session
-        self._sets = set(sets)
-        self._usual: dict[str, Rounds] = {}
-        self._unsettled: defaultdict[str, list[int]] = defaultdict(list)
+        self._sets = set(sets - slow)
+        before = earlier_trials(earlier)
+        self._usual = {name: trials.slice_seconds for name, trials in before.items()}
+        self._unsettled = defaultdict[str, list[int]](list)
+        self._unsettled |= {name: list(trials.unsettled) for name, trials in before.items()}
         self._seed = seed
-        self._on_slow = on_slow
+        self._warn = warn
 
     def run(
         self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
@@ -155,7 +163,7 @@ class InterleavedTrials:
                 lasting = trial.set not in self._usual
                 if lasting:
                     self._sets.remove(trial.set)
-                self._on_slow(trial.set, lasting)
+                self._warn(_slow_operations(trial.set, lasting=lasting))
                 self._servers.ready(trial.subjects)  # one of them may have died meanwhile
         yield from self._servers.run(trial, inhibitor, announce)
 
@@ -165,7 +173,7 @@ class InterleavedTrials:
         surroundings = Surroundings(inhibitor)
         usual = self._usual.get(trial.set)
         with _InterleavedTrial(self._servers, self._session, trial, self._seed, usual) as slices:
-            self._usual[trial.set] = slices.measure(announce)
+            self._usual[trial.set] = slices.measure(announce).seconds
             results = slices.results(self._unsettled[trial.set])
         return surroundings.stamp((results[name] for name in trial.subjects), slices.cpu_seconds)
 
@@ -174,8 +182,21 @@ class _TooSlow(Exception):
     """Too few operations end in a slice of this set for slices to be short."""
 
 
+def _slow_operations(set_name: str, *, lasting: bool) -> Warning:
+    few = f"too few operations of {set_name} end in a short slice"
+    once = "the server stalled in a trial, so each of its slices had a new client"
+    return Warning(
+        code=SLOW_OPERATIONS if lasting else STALLED_TRIAL,
+        text=f"{few}: {'each slice has a new client' if lasting else once}",
+        step=set_name,
+    )
+
+
 class _InterleavedTrial:
-    """One trial. Leaving it ends all clients."""
+    """One trial. Leaving it ends all clients.
+
+    ``usual`` is how long a slice was in the set's last trial, in seconds, None if there was none.
+    """
 
     def __init__(
         self,
@@ -183,7 +204,7 @@ class _InterleavedTrial:
         session: Session,
         trial: Trial,
         seed: int,
-        usual: Rounds | None,
+        usual: float | None,
     ) -> None:
         assert trial.task.run is not None
         self._servers = servers
@@ -191,7 +212,7 @@ class _InterleavedTrial:
         self._seed = seed
         self._seconds = trial.task.run.seconds
         self._first = first_rounds(self._seconds)
-        self._usual = usual or self._first
+        self._usual = usual or self._first.seconds
         self._folder = session.workdir("slices")
         self._stack = contextlib.ExitStack()
         self._clients: dict[str, SliceClient] = {}
@@ -264,7 +285,7 @@ class _InterleavedTrial:
         for probed in range(1, _PROBE_ROUNDS + 1):
             self._round(probed - 1, self._first)
             rounds = self._fitting()
-            if rounds is not None and rounds.seconds < _SLOWDOWN_FACTOR * self._usual.seconds:
+            if rounds is not None and rounds.seconds < _SLOWDOWN_FACTOR * self._usual:
                 break
         if rounds is None:
             raise _TooSlow

@@ -26,7 +26,7 @@ from dbhone.experiment.order import block_order, subject_order
 from dbhone.experiment.participants import nothing_to_compare
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.target import Schedule, Target
-from dbhone.experiment.time_allocation import allocate_time
+from dbhone.experiment.time_allocation import allocate_time, last_trial_seconds
 from dbhone.experiment.trial import Trial
 from dbhone.home import Session
 from dbhone.instance import idle_inhibitor, page_cache
@@ -102,6 +102,7 @@ class Measuring:
         """
         with self._inhibitor:
             block = self._next_open_block(0)
+            self._continue_from_store()
             analysis = self._analysis() if block else None
             while (reason := self._reason_to_stop(block, analysis)) is None:
                 whole = all(done.block != block for done in self.store.done(self.run_id))
@@ -111,6 +112,16 @@ class Measuring:
                 analysis = self._end_block(block, seconds, whole=whole)
                 block = self._next_open_block(block + 1)
             return reason
+
+    def _continue_from_store(self) -> None:
+        """Measure as after the trials of earlier sessions, if there are any."""
+        sliced = self.store.sliced(self.run_id)
+        self.target.continue_from(sliced, self.store.run(self.run_id).slow_sets)
+        lasted = last_trial_seconds(sliced)
+        if not lasted:
+            return
+        expected = sum(self.schedule.seconds[name] for name in lasted) * len(self.subjects)
+        self._allocate_time(self._block_seconds + sum(lasted.values()) - expected)
 
     # When to stop
 

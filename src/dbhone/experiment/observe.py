@@ -185,13 +185,14 @@ class ServerObserver:
 
 
 def pace(report: DriverReport | None, began: float) -> tuple[Series, ...]:
-    """Return the throughput in each interval that the driver reported, if it ran just one step.
+    """Return the throughput in each interval that the driver reported, if it ran one whole step.
 
     ``began`` is when the slice began, in monotonic time: the driver connects before it begins.
     """
-    if report is None or len(report.steps) != 1 or not report.steps[0].interval_rates:
+    wholes = [step for step in report.steps if not step.part] if report else []
+    if len(wholes) != 1 or not wholes[0].interval_rates:
         return ()
-    values = report.steps[0].interval_rates
-    before = max(0.0, report.steps[0].intervals_began - began)
+    values = wholes[0].interval_rates
+    before = max(0.0, wholes[0].intervals_began - began)
     at = tuple(before + INTERVAL * number for number in range(1, len(values) + 1))
     return (Series(quantity=PACE, at=at, values=values),)

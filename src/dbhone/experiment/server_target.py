@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from dbhone.compilation.manifest import Build
@@ -39,13 +39,7 @@ from dbhone.instance.memory import check_memory, server_memory_limits
 from dbhone.instance.programs import installation_of, title_of
 from dbhone.instance.running_settings import ask
 from dbhone.instance.server import Server
-from dbhone.measurement.record import (
-    SLOW_OPERATIONS,
-    STALLED_TRIAL,
-    RunningServer,
-    Step,
-    Warning,
-)
+from dbhone.measurement.record import RunningServer, Sliced, Step, Warning
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import ServerDriver, load_driver, load_driver_of
@@ -174,6 +168,8 @@ class ServerTarget(Target):
         self._servers: BlockServers | None = None
         self._asked: set[str] = set()
         self._trials: InterleavedTrials | None = None
+        self._earlier: Sequence[Sliced] = ()
+        self._slow: frozenset[str] = frozenset()
 
     def _detail(self, text: str) -> None:
         self.recorder.listen(Detail(text=text))
@@ -268,6 +264,10 @@ class ServerTarget(Target):
     def _interleaved(self, subjects: int) -> frozenset[str]:
         return _interleaved_sets(self.experiment, self._scheduled_tasks, subjects)
 
+    def continue_from(self, earlier: Sequence[Sliced], slow_sets: frozenset[str]) -> None:
+        """Measure as after these trials: fresh clients measure the slow sets."""
+        self._earlier, self._slow = earlier, slow_sets
+
     @contextlib.contextmanager
     def open(self, subjects: tuple[str, ...], block: int) -> Iterator[None]:
         """Start and warm up the servers of these subjects; stop them in the end."""
@@ -308,7 +308,9 @@ class ServerTarget(Target):
             self.session,
             self._interleaved(subjects),
             self.experiment.design.seed,
-            self._warn_of_slow_operations,
+            self.recorder.warn,
+            earlier=self._earlier,
+            slow=self._slow,
         )
 
     def ready(self, trial: Trial) -> None:
@@ -332,17 +334,6 @@ class ServerTarget(Target):
         """Return, by subject, in what its data contradicts itself after the block's writes."""
         assert self._servers is not None, "a block is open"
         return self._servers.check()
-
-    def _warn_of_slow_operations(self, set_name: str, lasting: bool) -> None:
-        few = f"too few operations of {set_name} end in a short slice"
-        once = "the server stalled in a trial, so each of its slices had a new client"
-        self.recorder.warn(
-            Warning(
-                code=SLOW_OPERATIONS if lasting else STALLED_TRIAL,
-                text=f"{few}: {'each slice has a new client' if lasting else once}",
-                step=set_name,
-            )
-        )
 
 
 def has_settled(before: ProfileCounts, after: ProfileCounts) -> bool:

@@ -42,9 +42,12 @@ _ENDING = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """How many events all clients have finished so far, and what the server used so far."""
+    """How many events all clients have executed so far, and what the server used so far.
 
-    finished: int
+    Events that a pause cut are among them: they count in no slice, but the server worked on them.
+    """
+
+    executed: int
     usage: ServerUsage | None
 
 
@@ -145,7 +148,7 @@ class SliceClient:
         return self.client.counts(), self.client.cpu_seconds
 
     def _totals(self) -> Totals:
-        return Totals(finished=self.client.finished_events(), usage=self.running.usage())
+        return Totals(executed=self.client.executed_events(), usage=self.running.usage())
 
     def end(self) -> None:
         """Let its clients end by themselves; then it is known whether they failed."""
@@ -197,7 +200,7 @@ class SliceClient:
             subject=self.name,
             driver=self._driver_result(counted),
             used=used_between(before.usage, after.usage),
-            used_for=float(after.finished - before.finished),
+            used_for=float(after.executed - before.executed),
             observed=self.sampler,
             slices=slices,
         )

@@ -25,7 +25,7 @@ from dbhone.files import digest_of_file
 from dbhone.home import Session
 from dbhone.instance import page_cache
 from dbhone.instance.idle_inhibitor import IdleInhibitor
-from dbhone.measurement.record import RunningServer, Step, Warning
+from dbhone.measurement.record import RunningServer, Sliced, Step, Warning
 from dbhone.source.tree import SourceTree
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
@@ -205,6 +205,13 @@ class Target(ABC):
     @abstractmethod
     def schedule(self) -> Schedule:
         """Return what is measured, and keep its steps with the run."""
+
+    def continue_from(self, earlier: Sequence[Sliced], slow_sets: frozenset[str]) -> None:
+        """Measure as after these trials, of earlier sessions of the run.
+
+        ``slow_sets`` are those whose operations proved too slow for short slices.
+        """
+        del earlier, slow_sets
 
     @abstractmethod
     def open(

@@ -82,6 +82,13 @@ def allocate_time(
     )
 
 
+def last_trial_seconds(sliced: Sequence[Sliced]) -> dict[str, float]:
+    """Return how long the last trial of each set took all subjects together, in seconds."""
+    subjects = sorted({entry.subject for entry in sliced})
+    trials = {name: _trials(own, subjects) for name, own in _by_set(sliced).items()}
+    return {name: own[-1].seconds for name, own in trials.items() if own}
+
+
 def _most(last: _Trial, usual: float, events: int | None) -> int:
     """Return the most rounds of a set.
 

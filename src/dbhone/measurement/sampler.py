@@ -111,7 +111,7 @@ class SliceSampler:
 
     def series(self) -> tuple[Series, ...]:
         """Return what was read."""
-        return tuple(series for readings in self._probes for series in series_of(readings.moments))
+        return tuple(series for probe in self._probes for series in probe.series())
 
     def _read(self, at: float) -> None:
         used = time.thread_time()
@@ -129,7 +129,14 @@ class _ProbeReadings:
         self._failed = False
         self._before: Readings = {}
         self._sums: dict[Quantity, float] = {}
-        self.moments: list[tuple[float, Readings]] = []
+        self._moments: list[tuple[float, Readings]] = []
+
+    def series(self) -> Iterator[Series]:
+        """Yield what was read. Only rates have the moment at which the first slice began."""
+        at_ends = {series.quantity: series for series in series_of(self._moments[1:])}
+        for series in series_of(self._moments):
+            of_rate = series.quantity.kind is SeriesKind.RATE
+            yield series if of_rate else at_ends[series.quantity]
 
     def read(self, at: float) -> str | None:
         """Read at a slice's end, or with 0.0 at its begin; return what went wrong."""
@@ -143,8 +150,8 @@ class _ProbeReadings:
             return f"{error or type(error).__name__}"
         if at > 0.0:
             self._add(at, readings)
-        elif not self.moments:
-            self.moments.append((0.0, self._only_sums(readings)))
+        elif not self._moments:
+            self._moments.append((0.0, self._only_sums(readings)))
         self._before = readings
         return None
 
@@ -158,4 +165,4 @@ class _ProbeReadings:
             if quantity.kind is SeriesKind.RATE:
                 grown = max(0.0, value - self._before.get(quantity, value))
                 now[quantity] = self._sums[quantity] = self._sums.get(quantity, 0.0) + grown
-        self.moments.append((at, now))
+        self._moments.append((at, now))

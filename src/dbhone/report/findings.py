@@ -16,7 +16,7 @@ from dbhone.analysis.joining import Joined, join
 from dbhone.analysis.sample_size import SampleSize, needs
 from dbhone.analysis.trust import Trust, left_out, trust, trusted_subjects
 from dbhone.analysis.verdict import Analysis, Summary
-from dbhone.analysis.warnings import find_warnings
+from dbhone.analysis.warnings import find_warnings, warnings_of_part, warnings_of_whole
 from dbhone.measurement.metric import (
     BYTES_READ,
     BYTES_WRITTEN,
@@ -102,7 +102,8 @@ def findings_of_joined(runs: Sequence[tuple[Run, SampleArray]]) -> Findings:
     whole = join([joinable(*run) for run in runs])
     alone = [_analysis(one_run.run, one_run.samples, ONE_RUN) for one_run in whole.parts]
     analysis = _analysis(whole.run, whole.samples, whole.lineage.links)
-    warnings = by_gravity((*_warnings(whole, alone), _how(whole)))
+    of_whole = warnings_of_whole(whole.run, whole.samples, analysis)
+    warnings = by_gravity((*of_whole, *_of_parts(whole, alone, of_whole), _how(whole)))
     history = history_of(whole.run, whole.everything, whole.lineage)
     return Findings(
         run=whole.run,
@@ -120,12 +121,19 @@ def findings_of_joined(runs: Sequence[tuple[Run, SampleArray]]) -> Findings:
     )
 
 
-def _warnings(whole: Joined, alone: Sequence[Analysis]) -> tuple[Warning, ...]:
-    """Return the warnings of the single runs. Equal warnings of several runs become one."""
+def _of_parts(
+    whole: Joined, alone: Sequence[Analysis], of_whole: Sequence[Warning]
+) -> tuple[Warning, ...]:
+    """Return the warnings of the single runs, without what the whole says of the same subjects.
+
+    Equal warnings of several runs become one.
+    """
+    said = {(warning.code, warning.subject) for warning in of_whole}
     titles: dict[Warning, list[str]] = {}
     for joined_run, analysis in zip(whole.parts, alone, strict=True):
-        for warning in find_warnings(joined_run.run, joined_run.samples, analysis):
-            titles.setdefault(warning, []).append(joined_run.title)
+        for warning in warnings_of_part(joined_run.run, joined_run.samples, analysis):
+            if (warning.code, warning.subject) not in said:
+                titles.setdefault(warning, []).append(joined_run.title)
     return tuple(
         replace(warning, text=f"{joined(names)}: {warning.text}")
         for warning, names in titles.items()

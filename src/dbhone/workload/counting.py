@@ -74,6 +74,7 @@ class CountFile:
         self.path = path
         self.clients = clients
         self._made_at = time.monotonic()
+        self._cut = 0
         # Written, and not only made long: what is mapped later must have its place on the disk.
         try:
             slots_end = _HEAD.itemsize + clients * _SLOT.itemsize
@@ -96,7 +97,11 @@ class CountFile:
         return int(self._slots["ready"].sum())
 
     def begin(self) -> None:
-        """Begin another generation: events that are under way count no longer."""
+        """Begin another generation, while all clients are paused.
+
+        Events that are under way count no longer.
+        """
+        self._cut += int(self._slots["open"].sum())
         self._head["generation"] += 1
 
     def end(self) -> None:
@@ -106,6 +111,13 @@ class CountFile:
     def finished(self) -> int:
         """Return how many events were finished so far."""
         return int(self._slots["finished"].sum())
+
+    def executed(self) -> int:
+        """Return how many events were executed so far: those that count, and those that were cut.
+
+        The last are under way when another generation begins.
+        """
+        return self.finished() + self._cut
 
     def read(self) -> Counts:
         """Return the counts now. The time is that of ``finished``; the rest is read after it."""

@@ -132,6 +132,10 @@ class PausableClient:
         """Return how many events were finished so far."""
         return self._counts.finished()
 
+    def executed_events(self) -> int:
+        """Return how many events were executed so far, those that a pause cut included."""
+        return self._counts.executed()
+
     def counts(self) -> Counts:
         """Return what was counted so far."""
         return self._counts.read()

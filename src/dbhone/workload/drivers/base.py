@@ -138,16 +138,16 @@ class StepResult:
 
     @property
     def refused_share(self) -> float:
-        """The share that failed; a part's operations have those that failed among them."""
-        asked = self.operations if self.part else self.operations + self.errors
+        """The share of what was asked that failed."""
+        asked = self.operations + self.errors
         return self.errors / asked if asked else 0.0
 
 
 def part_results(keys: Sequence[str], counts: Iterable[Sequence[float]]) -> tuple[StepResult, ...]:
     """Return the results of those parts that were executed.
 
-    For each key ``counts`` has the executions, the seconds of clients that they took, and how many
-    failed.
+    For each key ``counts`` has the executions that succeeded, the seconds of clients that they
+    took, and how many others failed.
     """
     return tuple(
         StepResult(

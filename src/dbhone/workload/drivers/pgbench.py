@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -32,12 +32,16 @@ from dbhone.workload.drivers.base import (
     text_of,
     validated,
 )
-from dbhone.workload.task import DataSet, Task
+from dbhone.workload.task import ClientRun, DataSet, Task
 
 _WRAPPER = "pg_wrapper"
 """Debian's, which is there without pgbench, and asks for clusters."""
 _ACCOUNTS = 100_000
 _TOLERANCE = 0.02
+_HALF_DIGIT = 0.0005
+"""How far a mean latency in milliseconds may be from the truth: pgbench prints three decimals."""
+_PRECISION = 0.002
+"""As a share of a mean latency, how well it must be known for its script to be measured by it."""
 _OWN = "own"
 """The name of the user's script in a set."""
 
@@ -88,6 +92,12 @@ class Scripts:
 
     words: tuple[str, ...]
     protocol: str
+
+    @property
+    def most_frequent(self) -> int:
+        """The place of the script with the greatest weight, of several the first."""
+        weights = [float(word.partition("@")[2] or 1) for word in self.words]
+        return weights.index(max(weights))
 
 
 class _DataKeys(Keys):
@@ -180,10 +190,11 @@ class Pgbench(ServerDriver):
             interval_rates=tuple(float(tps) for tps in _PROGRESS.findall(whole)),
             intervals_began=intervals_began(transcript, _FIRST),
         )
-        figures = (
-            (float(count), count * float(_only(_LATENCY, script)) / 1000 if count else 0.0, 0.0)
+        told = [
+            (count, float(_only(_LATENCY, script)) if count else 0.0)
             for count, script in zip(counts, scripts, strict=True)
-        )
+        ]
+        figures = _figures_of_scripts(run, processed, seconds, told)
         parts = part_results(run.parts, figures)
         return DriverReport(version=None, steps=(step, *parts), verification=None)
 
@@ -232,6 +243,28 @@ def _only(pattern: re.Pattern[str], text: str) -> str:
         times = f"{len(found)} times" if found else "never"
         raise DriverError(f"pgbench printed {times} what it prints once: {pattern.pattern}")
     return str(found[0])
+
+
+def _figures_of_scripts(
+    run: ClientRun, processed: int, seconds: float, told: Sequence[tuple[int, float]]
+) -> Iterator[tuple[float, float, float]]:
+    """Yield the transactions of each script, the clients' seconds that they took, and 0 failed.
+
+    ``told`` has each script's transactions and their mean latency in milliseconds. Of the most
+    frequent script that is often too coarse, so it has what the others leave of all clients' time.
+    Another script whose latency is too coarse has no seconds, so that it is no part.
+    """
+    assert isinstance(run.job, Scripts), "a run of pgbench has scripts"
+    most = run.job.most_frequent
+    own = [count * latency / 1000 for count, latency in told]
+    for at, (count, latency) in enumerate(told):
+        if at == most:
+            others = sum(number for number, _ in told) - count
+            left = run.threads * seconds - (sum(own) - own[at])
+            yield float(processed - others), max(left, 0.0), 0.0
+        else:
+            known = latency * _PRECISION >= _HALF_DIGIT
+            yield float(count), own[at] if known else 0.0, 0.0
 
 
 def _accounts_of(data: DataSet) -> Accounts:

@@ -71,11 +71,12 @@ class Speedtest1(EmbeddedDriver):
         if header is None:
             raise DriverError(_nonsense("first line", lines[0] if lines else ""))
         steps, verification = _read_lines(lines[1:])
-        begins = _begins(transcript)
+        begins, printed = _arrivals(transcript)
         return DriverReport(
             version=header.group(1),
             steps=tuple(
-                _result(step, begins.get(at), begins.get(at + 1)) for at, step in enumerate(steps)
+                _result(step, begins.get(at), begins.get(at + 1), printed.get(at))
+                for at, step in enumerate(steps)
             ),
             verification=verification,
         )
@@ -113,30 +114,35 @@ def _read_lines(lines: list[str]) -> tuple[list[_Line], str | None]:
     return steps, verification
 
 
-def _begins(transcript: tuple[Chunk, ...]) -> dict[int, Chunk]:
-    """Return, by the step's index, the chunk with whose arrival it began.
+def _arrivals(transcript: tuple[Chunk, ...]) -> tuple[dict[int, Chunk], dict[int, Chunk]]:
+    """Return, by the step's index, the chunks with which it began, and those that had its result.
 
-    Only a chunk that ends in a step's name tells when that step began; of steps so short
-    that their output arrived in one piece nothing is known but what speedtest1 says.
+    Only a chunk that ends in a step's name tells when that step began, and the one before ended; of
+    steps so short that their output arrived in one piece nothing is known but what speedtest1 says.
     """
     begins: dict[int, Chunk] = {}
-    named, open_line = 0, ""
+    printed: dict[int, Chunk] = {}
+    open_line = ""
     for chunk in transcript:
         *lines, open_line = (open_line + chunk.data.decode("utf-8", "replace")).split("\n")
-        named += sum(_STEP.fullmatch(line) is not None for line in lines)
+        for line in lines:
+            if _STEP.fullmatch(line):
+                printed[len(printed)] = chunk
         if _NAME.fullmatch(open_line):
-            begins[named] = chunk
+            begins[len(printed)] = chunk
     if transcript and not transcript[-1].data:
-        begins[named] = transcript[-1]  # the last step ends with the program
-    return begins
+        begins[len(printed)] = transcript[-1]  # the last step ends with the program
+    return begins, printed
 
 
-def _result(line: _Line, begin: Chunk | None, end: Chunk | None) -> StepResult:
+def _result(
+    line: _Line, begin: Chunk | None, end: Chunk | None, printed: Chunk | None
+) -> StepResult:
     if begin is None or end is None:
         return StepResult(
             key=line.key,
             title=line.title,
-            seconds=max(line.seconds, _RESOLUTION / 2),
+            seconds=_roughly(line, begin, printed),
             cpu_seconds=None,
             instructions=None,
             peak_memory_bytes=begin.peak_memory_bytes if begin else None,
@@ -158,6 +164,18 @@ def _result(line: _Line, begin: Chunk | None, end: Chunk | None) -> StepResult:
         instructions=difference(end.instructions, begin.instructions),
         peak_memory_bytes=end.peak_memory_bytes,
     )
+
+
+def _roughly(line: _Line, begin: Chunk | None, printed: Chunk | None) -> float:
+    """Return the time of a step whose beginning or end was not seen.
+
+    speedtest1's own clock tells it, unless the step was paused: then that clock has counted the
+    pauses, and the arrival of the result is the nearest to the step's end that is known.
+    """
+    paused = printed.paused - begin.paused if begin and printed else 0.0
+    if begin is None or printed is None or not paused:
+        return max(line.seconds, _RESOLUTION / 2)
+    return max(printed.at - begin.at - paused, _SHORTEST)
 
 
 def _nonsense(what: str, line: str) -> str:

@@ -102,6 +102,40 @@ func (of *counts) clear(number int) {
 	of.slots[number].ready.set(1)
 }
 
+func (of *counts) ready() bool {
+	for at := range of.slots {
+		if of.slots[at].ready.value() == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// When the clients began, and how many transactions they finished in each second.
+type course struct {
+	began time.Time
+	rates []float64
+}
+
+// Let the clients begin together once all are ready, and end so many seconds later: to connect and
+// to prepare statements is no part of these.
+func (of *counts) runFor(seconds float64) *course {
+	made := &course{}
+	go func() {
+		for !of.ready() {
+			time.Sleep(time.Millisecond)
+		}
+		made.began = time.Now()
+		time.AfterFunc(time.Duration(seconds*float64(time.Second)), of.end)
+		of.begin()
+		for before := 0.0; ; before = of.finished() {
+			time.Sleep(time.Second)
+			made.rates = append(made.rates, of.finished()-before)
+		}
+	}()
+	return made
+}
+
 // Let a client do its work again and again until the end. What returns false was refused.
 func (of *counts) loop(number int, work func() (bool, error)) error {
 	own := &of.slots[number]
@@ -165,9 +199,10 @@ type summary struct {
 	Rates    []float64    `json:"rates"`
 }
 
-// Return what all clients together have counted.
-func (of *counts) summary(seconds float64, rates []float64) summary {
-	all := summary{Seconds: seconds, Finished: of.finished(), Rates: rates}
+// Return what all clients together have counted, when they have ended.
+func (of *counts) summary(took *course) summary {
+	seconds := time.Since(took.began).Seconds()
+	all := summary{Seconds: seconds, Finished: of.finished(), Rates: took.rates}
 	all.Buckets = make([]uint32, buckets)
 	all.Parts = make([][3]float64, of.each)
 	for client := range of.slots {

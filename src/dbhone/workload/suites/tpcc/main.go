@@ -16,7 +16,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"time"
 	"unsafe"
 
 	_ "github.com/go-sql-driver/mysql"
@@ -185,17 +184,9 @@ func run(chosen options, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	var rates []float64
-	began := time.Now()
+	var took *course
 	if chosen.counts == "" {
-		counts.begin()
-		go func() {
-			for before := 0.0; ; before = counts.finished() {
-				time.Sleep(time.Second)
-				rates = append(rates, counts.finished()-before)
-			}
-		}()
-		time.AfterFunc(time.Duration(chosen.seconds*float64(time.Second)), counts.end)
+		took = counts.runFor(chosen.seconds)
 	}
 	err = allClients(chosen, db, func(of *client) error {
 		of.countParts(counts, chosen.parts)
@@ -215,7 +206,7 @@ func run(chosen options, db *sql.DB) error {
 	if err != nil || chosen.counts != "" {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(counts.summary(time.Since(began).Seconds(), rates))
+	return json.NewEncoder(os.Stdout).Encode(counts.summary(took))
 }
 
 func refused(err error) bool {

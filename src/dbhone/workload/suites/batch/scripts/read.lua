@@ -1,4 +1,4 @@
--- Reads all of t1, by the table and by its secondary index, to fill caches.
+-- Reads all of t1 to fill caches: by the table, and in MySQL's family by its secondary index, too.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)")
 local common = dofile(here .. "../../sysbench/scripts/common.lua")

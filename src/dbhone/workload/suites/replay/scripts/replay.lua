@@ -40,9 +40,11 @@ local function replay()
       failed = failure ~= nil and not is_expected(head)
       if parts.generation() == generation then
          local part = parts.counts[head.part]
-         part.finished = part.finished + 1
-         part.seconds = part.seconds + (now - before)
-         part.failed = part.failed + (failed and 1 or 0)
+         if failed then
+            part.failed = part.failed + 1
+         else
+            part.finished, part.seconds = part.finished + 1, part.seconds + (now - before)
+         end
       end
       before = now
       return not failed

@@ -1,4 +1,5 @@
--- Reads a whole table and returns nothing of it. Each thread has its table, not prepared.
+-- Reads a whole table and returns nothing of it, not prepared. A thread has one table, which others
+-- have, too, where there are more threads than tables.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)")
 local common = dofile(here .. "common.lua")
