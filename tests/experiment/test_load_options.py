@@ -47,7 +47,7 @@ def test_other_options_make_a_candidate_and_are_told() -> None:
     [
         ('{ dbms = "postgresql", source = "pg", options = ["-DX=1"] }', "takes no build options"),
         ('{ dbms = "mysql", source = "ready", options = ["no-psi"] }', "'options' has no effect"),
-        ('{ like = "rel", options = [""] }', "at least 1 character"),
+        ('{ like = "rel", options = [""] }', "options.0: it is empty"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(subject: str, said: str) -> None:

@@ -1,4 +1,4 @@
-"""What goes into a package besides its proof: the build's files, licences and a word to the reader."""
+"""What goes into a package besides its proof: the build's files, licences and a README."""
 
 from __future__ import annotations
 

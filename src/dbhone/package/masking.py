@@ -42,10 +42,12 @@ class PrivatePaths:
     def of(cls, home: Path, named: Iterable[Path] = ()) -> PrivatePaths:
         """Return the path of a home, and those that were named for a build."""
         # Of another folder whose name begins with the home's nothing is replaced.
-        ways = [re.escape(os.fsencode(home)) + rb"(?![\w.+-])"]
-        for path in sorted(named, key=lambda path: len(path.parts), reverse=True):
-            ways.append(rb"(?<![\w./+-])" + re.escape(os.fsencode(path)) + _OF_SOURCE)
-        return cls(re.compile(b"|".join(ways)))
+        of_home = re.escape(os.fsencode(home)) + rb"(?![\w.+-])"
+        deepest_first = sorted(named, key=lambda path: len(path.parts), reverse=True)
+        of_named = (
+            rb"(?<![\w./+-])" + re.escape(os.fsencode(path)) + _OF_SOURCE for path in deepest_first
+        )
+        return cls(re.compile(b"|".join((of_home, *of_named))))
 
     def are_in(self, data: bytes) -> bool:
         """Return whether one of them stands in a file's bytes."""
