@@ -13,7 +13,7 @@ exec 3>&1
 {
     code=0
     # shellcheck disable=SC2086 # the arguments are words
-    "$root/hone" compare "$BASE" "$CHANGE" ${ARGUMENTS:-} 2>&1 >&3 || code=$?
+    "$root/hone" compare "$BASE" "$CHANGE" --refresh ${ARGUMENTS:-} 2>&1 >&3 || code=$?
     echo "$code" >"$report/code"
 } | tee "$report/log" >&2
 code=$(cat "$report/code")
