@@ -43,9 +43,9 @@ def test_headline_tells_held_out_and_in_sample_apart() -> None:
 @pytest.mark.parametrize(
     ("odd", "words"),
     [
-        ("nothing", "the run ended before its base was built"),
+        ("nothing", "Nothing was measured: the run failed (the source is gone)."),
         ("no base", "the run ended before its base was built"),
-        ("no block", "a verdict needs 6 blocks, and none were measured"),
+        ("no block", "Nothing was measured: the run failed (gcc: internal compiler error)."),
         ("one block", "a verdict needs 6 blocks, and 1 was measured"),
         ("five blocks", "a verdict needs 6 blocks, and 5 were measured"),
         ("base broken", "the base rel broke (it crashed)"),

@@ -29,6 +29,7 @@ from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Run, Subject
 from dbhone.report.context import serves, short_names, workload
 from dbhone.report.findings import Findings
+from dbhone.report.nothing_measured import why
 from dbhone.report.wording import compiler, cost_words, format_ratio, joined
 from dbhone.units import count_of, listed
 
@@ -113,6 +114,8 @@ def headline(findings: Findings, *, history: str | None = None) -> str:
     ``history`` is the sentence on a history's changes, if there is one.
     """
     run = findings.run
+    if not findings.measured:
+        return why(run)
     if run.base is None:
         return "There is no verdict: the run ended before its base was built."
     if run.base.broken is not None:

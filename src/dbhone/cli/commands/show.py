@@ -44,7 +44,7 @@ def command(context: Context, run: str) -> None:
 def _facts(run: Run, context: Context, blocks: int, failures: int) -> Table:
     state = state_of(context.home, run).value
     rows = {
-        "state": state + (f": {run.error}" if run.error and not run.stopped_by else ""),
+        "state": state + (f": {run.error}" if run.error and run.state is RunState.FAILED else ""),
         "stopped by": REASONS.get(run.stopped_by or "", ""),
         "began": f"{run.created_at.astimezone():%Y-%m-%d %H:%M:%S}",
         "worked": f"{duration(run.seconds)} of {duration(run.design.budget_seconds)}",
