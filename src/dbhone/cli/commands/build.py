@@ -15,7 +15,8 @@ from rich.table import Table
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.generated import train_option
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import check_output, facts, force_option, listing, write_output
+from dbhone.cli.lines import check_output, facts, force_option, write_output
+from dbhone.cli.listing import listing
 from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.compilation.inputs import BuildInputs, check_profile_source

@@ -12,7 +12,8 @@ import click
 
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import json_option, listing, print_json
+from dbhone.cli.lines import json_option, print_json
+from dbhone.cli.listing import listing
 from dbhone.cli.setting_up import agree
 from dbhone.compilation.manifest import read_build
 from dbhone.errors import MachineError, UsageError

@@ -16,7 +16,8 @@ from dbhone.analysis.verdict import Summary
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.generated import GeneratedOptions, generated_options, write_or_execute
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import listing, words
+from dbhone.cli.lines import words
+from dbhone.cli.listing import listing
 from dbhone.cli.running import PERCENT, dbms_of_tree
 from dbhone.cli.selecting import RUN
 from dbhone.errors import UsageError

@@ -7,7 +7,8 @@ from rich.table import Table
 
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import headed, listing
+from dbhone.cli.lines import headed
+from dbhone.cli.listing import listing
 from dbhone.cli.progress import shown
 from dbhone.cli.running import experiment_of
 from dbhone.cli.selecting import ChosenBuild, choose, find_build
