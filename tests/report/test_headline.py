@@ -126,7 +126,7 @@ def test_headline_without_a_difference_says_where_there_is_one_and_not_what_coul
     assert re.search(
         rf"blocks\)\. But pgo is slower on 1 of \d+ steps \({re.escape(step)} 0\.54\)\.$", text
     )
-    assert "could hide" not in text
+    assert "ruled out" not in text
 
 
 def test_headline_of_a_winner_says_where_it_is_slower() -> None:

@@ -275,7 +275,7 @@ tolerance_option = click.option(
     "--tolerance",
     type=PERCENT,
     metavar="LOSS",
-    help="No answer (4) where a loss larger than this, such as 5%, could hide.  [default: any may]",
+    help="No answer (4) unless a loss larger than this, such as 5%, is ruled out.  [default: none]",
 )
 
 
