@@ -19,7 +19,7 @@ from dbhone.compilation.manifest import read_build
 from dbhone.errors import MachineError, UsageError
 from dbhone.files import tree_size
 from dbhone.home import Home, check_home, guarded, in_use, is_alive
-from dbhone.host_lock import hold_host_lock
+from dbhone.host_lock import hold_host_lock, waiting_line
 from dbhone.measurement.record import RunState, Subject
 from dbhone.measurement.store import Store
 from dbhone.report.page import build_page
@@ -193,7 +193,8 @@ def _remove(context: Context, agreed: Mapping[Path, int], *, everything: bool) -
     another hone uses the home.
     """
     _check_unused(context.home)
-    waiting = hold_host_lock(lambda other: context.err.print(f"waiting for {other} to finish"))
+    tell = partial(context.err.print, soft_wrap=True)
+    waiting = hold_host_lock(lambda other: tell(waiting_line(other)))
     with waiting, guarded(context.home):
         _check_unused(context.home)
         still = _removable(context, everything=everything, tell=lambda _: None)
