@@ -13,7 +13,7 @@ from dbhone.measurement.record import Role, Run
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.contract import report
 from dbhone.report.findings import findings_of
-from dbhone.report.headline import one_line
+from dbhone.report.one_line import one_line
 from dbhone.report.page import Page, build_page
 from dbhone.report.run_answer import Answer, run_answer
 from tests.analysis.columns import columns, with_values

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dbhone.analysis.history import History
 from dbhone.analysis.sample_size import SampleSize
 from dbhone.analysis.trust import TrustGrade
 from dbhone.analysis.verdict import (
@@ -23,7 +22,6 @@ from dbhone.analysis.verdict import (
     likely,
     overall,
     possible_range,
-    sound_scores,
 )
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Run, Subject
@@ -359,49 +357,3 @@ def _where(data: _HeadlineData) -> str:
     if len(held_out) == 1:
         return f"{suite}'s held-out set {held_out[0]}{data.threads}"
     return f"{suite}'s held-out sets{data.threads}"
-
-
-def one_line(findings: Findings) -> str:
-    """Return the answer in as few words as will do, for a list of runs: without its interval."""
-    text = _changes(findings.history) if findings.history is not None else _winner_words(findings)
-    if text is None:
-        return headline(findings)
-    match findings.trust.grade:
-        case TrustGrade.NONE:
-            return f"Not to be trusted: {text}"
-        case TrustGrade.LIMITED:
-            return f"{text} (trust is limited)"
-        case TrustGrade.GOOD:
-            return text
-
-
-def _changes(history: History) -> str | None:
-    known = [step for step in history.steps if step.findable is not None]
-    if not known:
-        return None
-    changed = sum(bool(step.shown_changes) for step in known)
-    steps = count_of(len(history.steps), "step")
-    return f"{changed} of {steps} changed from {history.versions[0]} to {history.versions[-1]}"
-
-
-def _winner_words(findings: Findings) -> str | None:
-    run, analysis = findings.run, findings.analysis
-    winner = find_winner(analysis, findings.trusted)
-    if winner is not None:
-        ratio = format_ratio(winner.ratio, winner)
-        rejected = ", but was rejected" if winner.subject in run.rejected else ""
-        return f"{winner.subject} is {ratio} times as fast as {analysis.base}{rejected}"
-    candidates = [subject for subject in findings.trusted if subject.role is Role.CANDIDATE]
-    scores = sound_scores(analysis, candidates, Role.CANDIDATE)
-    judged = [score for score in scores if score.verdict != Verdict.NOT_ENOUGH_DATA]
-    if judged and len(candidates) == 1:
-        return _candidate_words(judged[0], analysis.base)
-    return f"nothing is faster than {analysis.base}" if judged else None
-
-
-def _candidate_words(score: Summary, base: str) -> str:
-    """Return the answer for the only candidate, which is not faster."""
-    ratio = format_ratio(score.ratio, score)
-    if score.verdict == Verdict.SLOWER:
-        return f"{score.subject} is slower than {base} ({ratio})"
-    return f"no difference found between {score.subject} and {base} ({ratio})"

@@ -23,7 +23,7 @@ from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import RunSummary, Store
 from dbhone.report.findings import findings_of
 from dbhone.report.formats.base import render
-from dbhone.report.headline import one_line
+from dbhone.report.one_line import one_line
 from dbhone.report.page import Page, build_joined_page
 from dbhone.serve.listing import Filters, Listed, Listing, choose, doing, facts
 from dbhone.tuner.results import page_of

@@ -17,7 +17,7 @@ from dbhone.cli.listing import listing
 from dbhone.measurement.run_state import state_of
 from dbhone.measurement.store import RunSummary, Store
 from dbhone.report.findings import findings_of
-from dbhone.report.headline import one_line
+from dbhone.report.one_line import one_line
 from dbhone.units import count_of, duration
 
 _NEWEST = 20

@@ -1,0 +1,58 @@
+"""The answer of a run in as few words as will do, for a list of runs."""
+
+from __future__ import annotations
+
+from dbhone.analysis.history import History
+from dbhone.analysis.trust import TrustGrade
+from dbhone.analysis.verdict import Summary, Verdict, find_winner, sound_scores
+from dbhone.measurement.record import Role
+from dbhone.report.findings import Findings
+from dbhone.report.headline import headline
+from dbhone.report.wording import format_ratio
+from dbhone.units import count_of
+
+
+def one_line(findings: Findings) -> str:
+    """Return the answer in as few words as will do, for a list of runs: without its interval."""
+    text = _changes(findings.history) if findings.history is not None else _winner_words(findings)
+    if text is None:
+        return headline(findings)
+    match findings.trust.grade:
+        case TrustGrade.NONE:
+            return f"Not to be trusted: {text}"
+        case TrustGrade.LIMITED:
+            return f"{text} (trust is limited)"
+        case TrustGrade.GOOD:
+            return text
+
+
+def _changes(history: History) -> str | None:
+    known = [step for step in history.steps if step.findable is not None]
+    if not known:
+        return None
+    changed = sum(bool(step.shown_changes) for step in known)
+    steps = count_of(len(history.steps), "step")
+    return f"{changed} of {steps} changed from {history.versions[0]} to {history.versions[-1]}"
+
+
+def _winner_words(findings: Findings) -> str | None:
+    run, analysis = findings.run, findings.analysis
+    winner = find_winner(analysis, findings.trusted)
+    if winner is not None:
+        ratio = format_ratio(winner.ratio, winner)
+        rejected = ", but was rejected" if winner.subject in run.rejected else ""
+        return f"{winner.subject} is {ratio} times as fast as {analysis.base}{rejected}"
+    candidates = [subject for subject in findings.trusted if subject.role is Role.CANDIDATE]
+    scores = sound_scores(analysis, candidates, Role.CANDIDATE)
+    judged = [score for score in scores if score.verdict != Verdict.NOT_ENOUGH_DATA]
+    if judged and len(candidates) == 1:
+        return _candidate_words(judged[0], analysis.base)
+    return f"nothing is faster than {analysis.base}" if judged else None
+
+
+def _candidate_words(score: Summary, base: str) -> str:
+    """Return the answer for the only candidate, which is not faster."""
+    ratio = format_ratio(score.ratio, score)
+    if score.verdict == Verdict.SLOWER:
+        return f"{score.subject} is slower than {base} ({ratio})"
+    return f"no difference found between {score.subject} and {base} ({ratio})"
