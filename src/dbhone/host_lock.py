@@ -122,6 +122,11 @@ def hold_host_lock(waiting: Callable[[str], None]) -> Iterator[float]:
         yield time.monotonic() - patience.began
 
 
+def waiting_line(other: str) -> str:
+    """Return the line that says for whom a hone waits, whatever that one does with the machine."""
+    return f"waiting: {other} is working on this machine"
+
+
 def _socket() -> socket.socket:
     return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
 

@@ -93,6 +93,55 @@ def test_a_difference_no_larger_than_the_controls_likely_one_is_not_trusted() ->
     assert trust(run, none, (), history=False).grade is TrustGrade.LIMITED
 
 
+def _wide(analysis: Analysis, *names: str, half: float) -> Analysis:
+    """Return the analysis with wider intervals of these subjects' overall figures."""
+    return replace(
+        analysis,
+        summaries=tuple(
+            replace(each, low=each.ratio / (1 + half), high=each.ratio * (1 + half))
+            if each.subject in names and each.group is None
+            else each
+            for each in analysis.summaries
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("half", "ratio", "verdict", "grade"),
+    [
+        (0.01, 1.001, Verdict.NO_DIFFERENCE, TrustGrade.GOOD),
+        (0.12, 1.001, Verdict.NO_DIFFERENCE, TrustGrade.LIMITED),
+        (0.01, 0.95, Verdict.SLOWER, TrustGrade.GOOD),
+        (0.06, 0.95, Verdict.SLOWER, TrustGrade.LIMITED),
+        (0.06, 0.7, Verdict.SLOWER, TrustGrade.GOOD),
+        (0.12, 1.5, Verdict.FASTER, TrustGrade.GOOD),
+    ],
+)
+def test_a_wide_control_limits_what_it_may_hide(
+    half: float, ratio: float, verdict: Verdict, grade: TrustGrade
+) -> None:
+    run = _run("control")
+    same = (1.0, Verdict.NO_DIFFERENCE)
+    analysis = _wide(_judged(run, control=same, pgo=(ratio, verdict)), "control", half=half)
+    known = replace(
+        analysis,
+        summaries=tuple(replace(each, findable=0.03) for each in analysis.summaries),
+    )
+    found = trust(run, known, (), history=False)
+    assert found.grade is grade
+    assert ("the A/A control's interval reaches" in found.reason) == (grade is TrustGrade.LIMITED)
+
+
+def test_a_wide_control_limits_a_history() -> None:
+    run = _run("control")
+    same = (1.0, Verdict.NO_DIFFERENCE)
+    analysis = _judged(run, control=same, pgo=(0.9, Verdict.SLOWER))
+    assert trust(run, analysis, (), history=True).grade is TrustGrade.GOOD
+    found = trust(run, _wide(analysis, "control", half=0.12), (), history=True)
+    assert found.grade is TrustGrade.LIMITED
+    assert found.reason == "the A/A control's interval reaches 12.0\u00a0% from 1"
+
+
 def test_refused_transactions_matter_to_whom_the_figure_is_of() -> None:
     run = replace(_run("control"), subjects=tuple(SUBJECTS[:2] + SUBJECTS[4:]))
     verdicts = {"pgo": (1.5, Verdict.FASTER), "lto": (1.2, Verdict.FASTER)}

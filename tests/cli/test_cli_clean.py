@@ -121,6 +121,19 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]
     return have_done
 
 
+def test_clean_names_the_hone_that_it_waits_for_and_not_what_that_does(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextlib.contextmanager
+    def hold(waiting: Callable[[str], None]) -> Iterator[float]:
+        waiting("another hone (process 4711: hone clean)")
+        yield 1.0
+
+    monkeypatch.setattr(module, "hold_host_lock", hold)
+    told = clean(home, "--yes").stderr
+    assert "waiting: another hone (process 4711: hone clean) is working on this machine" in told
+
+
 def test_nothing_is_removed_if_another_hone_began_while_it_was_waited_for(
     home: Home, meanwhile: Callable[[Callable[[], object]], None]
 ) -> None:

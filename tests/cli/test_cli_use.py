@@ -172,7 +172,10 @@ def test_a_history_is_written_to_a_file_that_can_be_run(home: Path, tmp_path: Pa
     assert "5.7.22: ready-made" in hone(home, "plan", "h.toml").stdout
 
 
-def test_versions_are_listed_with_those_of_the_users_own_file(home: Path) -> None:
+def test_versions_are_listed_with_those_of_the_users_own_file(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
     home.mkdir()
     (home / "versions.toml").write_text('[mysql."8.0.36"]\nsource = "dir:/opt/mysql"\n')
     done = hone(home, "versions", "mysql")

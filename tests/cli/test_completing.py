@@ -9,7 +9,11 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from dbhone.cli.main import hone
+from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.manifest import write_manifest
+from dbhone.compilation.variant import parse_variant
 from dbhone.measurement.store import Store
+from tests.compilation.plain_build import plain_build
 from tests.measurement.store_records import begin
 
 
@@ -39,6 +43,15 @@ def home(tmp_path: Path) -> Path:
         (("suites", "speed"), ["speedtest1"]),
         (("build", "--train", "insert_"), ["insert_range=100"]),
         (("configs", "kino"), ["kinoshita"]),
+        (("compare", "--suite", "hiroi10", "--sets", "olt"), ["oltp"]),
+        (("compare", "--suite", "hiroi10", "--sets", "oltp,simple"), ["oltp,simple-select"]),
+        (("compare", "--suite", "hiroi10", "--sets", "oltp,olt"), []),
+        (("history", "mysql", "--versions", "8.0.3"), ["8.0.33"]),
+        (("history", "mysql", "--versions", "8.0.33,8"), ["8.0.33,8.0.12"]),
+        (("history", "postgresql", "--versions", "8.0.3"), []),
+        (("tune", "--variant", "lto+pg"), ["lto+pgo"]),
+        (("tune", "--lever", "jem"), ["jemalloc"]),
+        (("report", "--beside", "jia"), ["jiang-pgo"]),
     ],
 )
 def test_names_are_completed(words: tuple[str, ...], offered: list[str]) -> None:
@@ -48,6 +61,32 @@ def test_names_are_completed(words: tuple[str, ...], offered: list[str]) -> None
 @pytest.mark.parametrize("command", ["show", "report", "resume", "delete", "rename"])
 def test_runs_of_the_chosen_home_are_completed(home: Path, command: str) -> None:
     assert completed("--home", str(home), command, "") == ["last", "2", "1"]
+
+
+def test_builds_are_completed_by_their_digest(home: Path) -> None:
+    digest = "ab12cd34" * 8
+    folder = home / "builds" / digest
+    folder.mkdir(parents=True)
+    inputs = BuildInputs(dbms="sqlite", source="apt:sqlite3", variant=parse_variant("rel+lto"))
+    write_manifest(folder, plain_build(folder, inputs).manifest)
+    for command in (("verify",), ("package",), ("verify", "last", "--against")):
+        assert completed("--home", str(home), *command, "ab") == [digest[:12]]
+    assert completed("--home", str(home), "verify", "") == [digest[:12], "last", "2", "1"]
+
+
+def test_an_experiment_can_be_started_too(home: Path) -> None:
+    offered = completed("--home", str(home), "start", "")
+    assert offered[:3] == ["last", "2", "1"]
+    assert "postgresql-builds" in offered
+
+
+def test_compilers_on_the_path_are_completed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("gcc", "gcc-12", "gcc-ar", "clang-19", "clang-format-19", "cc"):
+        (tmp_path / name).touch(mode=0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{tmp_path / 'missing'}")
+    assert completed("build", "--compiler", "") == ["clang-19", "gcc", "gcc-12"]
 
 
 def test_a_home_without_runs_completes_to_nothing(tmp_path: Path) -> None:

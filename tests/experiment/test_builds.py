@@ -90,7 +90,7 @@ def test_a_wait_for_another_hone_counts_while_it_lasts_and_no_longer(session: Se
     thread.join()
     told_whom = f"another hone (process {os.getpid()})"
     assert told == [
-        Note(text=f"waiting: {told_whom} is building or measuring on this machine"),
+        Note(text=f"waiting: {told_whom} is working on this machine"),
         WaitBegan(other=told_whom),
         WaitEnded(),
     ]

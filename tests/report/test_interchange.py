@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from dbhone.measurement.metric import CPU_SECONDS, THROUGHPUT
+from dbhone.measurement.metric import CPU_SECONDS, SYSTEM_SECONDS, THROUGHPUT
 from dbhone.measurement.record import Run
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.formats.base import render
@@ -198,12 +198,35 @@ class TestHyperfine:
             assert each["exit_codes"] == [0] * len(times)
             assert len(each["memory_usage_byte"]) == len(times)
 
-    def test_cpu_time_is_told_as_a_whole(self) -> None:
+    def test_a_servers_kernel_time_stands_apart(self) -> None:
         run, measured = _small(a_server_run())
         first = json.loads(render(build_page(run, measured), "hyperfine"))["results"][0]
-        mine = measured.of(CPU_SECONDS)[measured.subjects.index("rel"), 0]
-        assert first["user"] == pytest.approx(mine.mean())
+        row = measured.subjects.index("rel")
+        kernel = measured.of(SYSTEM_SECONDS)[row, 0].mean()
+        assert first["system"] == pytest.approx(kernel)
+        assert first["user"] == pytest.approx(measured.of(CPU_SECONDS)[row, 0].mean() - kernel)
+
+    def test_all_cpu_time_of_an_embedded_system_is_the_users(self) -> None:
+        run = a_run()
+        measured = samples(run)
+        first = json.loads(render(build_page(run, measured), "hyperfine"))["results"][0]
+        row, column = (
+            names.index(first["parameters"][kind])
+            for names, kind in ((measured.subjects, "subject"), (measured.steps, "step"))
+        )
+        assert first["user"] == pytest.approx(measured.of(CPU_SECONDS)[row, column].mean())
         assert first["system"] == 0.0
+
+    def test_cpu_time_that_some_blocks_lack_is_that_of_the_others(self) -> None:
+        run = a_run()
+        measured = samples(run)
+        values = measured.values.copy()
+        values[:, :, measured.metrics.index(CPU_SECONDS.name), 1:] = np.nan
+        few = replace(measured, values=values)
+        first = json.loads(render(build_page(run, few), "hyperfine"))["results"][0]
+        row = measured.subjects.index(first["parameters"]["subject"])
+        column = measured.steps.index(first["parameters"]["step"])
+        assert first["user"] == pytest.approx(measured.of(CPU_SECONDS)[row, column, 0])
 
     @pytest.mark.parametrize("odd", odd_runs())
     def test_types_are_those_of_hyperfine(self, odd: str) -> None:

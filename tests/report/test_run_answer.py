@@ -85,7 +85,7 @@ def test_cost_decides_nothing_where_a_control_differs_in_it_or_throughput_decide
     [
         (compared_page(1.2), Answer.NOT_SLOWER, "times as fast as rel: faster"),
         (compared_page(0.8), Answer.SLOWER, "times as fast as rel: slower"),
-        (compared_page(1.0), Answer.NOT_SLOWER, "the largest loss that could hide is"),
+        (compared_page(1.0), Answer.NOT_SLOWER, "; a loss of up to"),
         (
             compared_page(0.8, blocks=5),
             Answer.NOT_KNOWN,
@@ -135,18 +135,19 @@ def test_a_control_that_reads_further_off_than_the_candidate_limits_the_answer()
     page = compared_page(1.0, control=0.99)
     control = overall(page.analysis, "control")
     assert control is not None and control.low is not None
-    said = f"could hide is {(1 - control.low) * 100:.1f} %, as far as the control may read"
+    reach = (1 - control.low) * 100
+    said = f"{reach:.1f} % is not ruled out, since the control's interval reaches that far"
     assert said in run_answer(page).sentence
     assert run_answer(page, tolerance=0.99 * (1 - control.low)).answer is Answer.NOT_KNOWN
 
 
 def test_a_larger_loss_than_is_tolerated_is_no_answer() -> None:
     page = compared_page(1.0)
-    loss = float(run_answer(page).sentence.rpartition("hide is ")[2].split(" ")[0]) / 100
+    loss = float(run_answer(page).sentence.partition("a loss of up to ")[2].split(" ")[0]) / 100
     assert run_answer(page, tolerance=loss + 0.001).answer is Answer.NOT_SLOWER
     found = run_answer(page, tolerance=loss - 0.001)
     assert found.answer is Answer.NOT_KNOWN
-    assert f"more than the tolerated {loss - 0.001:.1%}" in found.sentence
+    assert f", and {loss - 0.001:.1%} is tolerated" in found.sentence
     assert run_answer(compared_page(0.8), tolerance=0.5).answer is Answer.SLOWER
 
 

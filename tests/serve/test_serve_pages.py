@@ -80,7 +80,7 @@ class TestList:
         text = shown(client, "/")
         assert numbers(text) == [2, 1]
         assert re.search(r"pgo\S* is \d\.\d+ times as fast as rel", text)
-        assert "none were measured" in text
+        assert "Nothing was measured: the run failed (no gcc)." in text
         assert '<a href="/runs/2/live">failed</a>' in text
 
     def test_a_candidate_that_a_search_rejects_later_is_told(

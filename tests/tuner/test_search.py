@@ -20,9 +20,10 @@ from dbhone.tuner.ended_runs import EndedRun, begun_elsewhere, has_ended, runs_n
 from dbhone.tuner.inputs import Inputs
 from dbhone.tuner.request import Request
 from dbhone.tuner.results import all_tried, page_of, results, waterfall
+from dbhone.tuner.run_name import StageKind
 from dbhone.tuner.search import Decision, keep_rejection, next_stage, only_loses, run_search
 from dbhone.tuner.space import Candidate
-from dbhone.tuner.stages import Stage, StageKind, rung
+from dbhone.tuner.stages import Stage, rung
 from dbhone.verification.outcome import Grade
 from tests.report.sample_run import SUBJECTS, Shape, a_run, samples, subject
 

@@ -29,7 +29,10 @@ from dbhone.measurement.record import Role, Run, Subject, Warning
 from dbhone.units import count_of, listed
 
 _LARGE = 0.1
-"""A run that could have missed a larger difference than this has limited trust."""
+"""A run that could have missed a larger difference than this has limited trust.
+
+So has one without a winner whose control may read further off.
+"""
 
 
 class TrustGrade(StrEnum):
@@ -188,10 +191,37 @@ def _limits(
     steps = {left_out.step for left_out in analysis.left_out if left_out.metric == THROUGHPUT.name}
     if steps:
         yield f"{count_of(len(steps), 'step')} had too few blocks and were left out"
-    if not history and find_winner(analysis, trusted_subjects(run, warnings)) is None:
-        missed = _missed(run, analysis)
-        if missed is not None and missed > _LARGE:
-            yield f"half of such runs would have missed a difference of {_percent(missed)}"
+    trusted = trusted_subjects(run, warnings)
+    if history:
+        yield from _wide_control(controls)
+    elif find_winner(analysis, trusted) is None:
+        yield from _without_winner(run, analysis, controls, find_best(analysis, trusted))
+
+
+def _without_winner(
+    run: Run, analysis: Analysis, controls: Sequence[Summary], best: Summary | None
+) -> Iterator[str]:
+    """Yield why an answer is less than sure that names no winner, but the ``best`` candidate."""
+    missed = _missed(run, analysis)
+    if missed is not None and missed > _LARGE:
+        yield f"half of such runs would have missed a difference of {_percent(missed)}"
+    if best is not None and differs(best) and _reach(controls) >= _distance(best):
+        yield f"the A/A control's interval reaches as far from 1 as {best.subject}"
+    elif missed is None or missed <= _LARGE:
+        yield from _wide_control(controls)
+
+
+def _wide_control(controls: Sequence[Summary]) -> Iterator[str]:
+    """Yield that the base once more may read as far off as a large difference."""
+    reach = math.expm1(_reach(controls))
+    if reach > _LARGE:
+        yield f"the A/A control's interval reaches {_percent(reach)} from 1"
+
+
+def _reach(controls: Sequence[Summary]) -> float:
+    """Return how far from 1 the controls' intervals reach, as a logarithm."""
+    bounds = [bound for control in controls for bound in (control.low, control.high) if bound]
+    return max((abs(math.log(bound)) for bound in bounds), default=0.0)
 
 
 def _missed(run: Run, analysis: Analysis) -> float | None:

@@ -181,7 +181,7 @@ def warnings_of_part(run: Run, samples: SampleArray, analysis: Analysis) -> tupl
     found = (
         *_controls_differ(run, analysis),
         *_repeats(run, analysis),
-        *_state(run),
+        *_state(run, samples),
         *_compilers(run),
         *lacking(run, samples, analysis),
         *_broken(run),
@@ -270,16 +270,24 @@ def _control_noisy(analysis: Analysis, control: str, winner: Summary) -> Iterato
         )
 
 
-def _state(run: Run) -> Iterator[Warning]:
-    if run.state is RunState.DONE:
-        return
-    ends = {RunState.RUNNING: "is not over", RunState.INTERRUPTED: "was interrupted"}
-    reason = f" ({run.error})" if run.error else ""
-    yield Warning(
-        code="run-not-finished",
-        text=f"the run {ends.get(run.state, 'failed')}{reason}; "
-        "this is what its measurements say so far",
-    )
+def unfinished(run: Run) -> str:
+    """Return in words why a run is not done, as the end of a sentence; empty if it is done."""
+    match run.state:
+        case RunState.DONE:
+            return ""
+        case RunState.RUNNING:
+            return "the run is not over"
+        case RunState.INTERRUPTED:
+            return "the run was interrupted by the user"
+        case RunState.FAILED:
+            return f"the run failed ({run.error})" if run.error else "the run failed"
+
+
+def _state(run: Run, samples: SampleArray) -> Iterator[Warning]:
+    reason = unfinished(run)
+    if reason:
+        so_far = "; this is what its measurements say so far" if samples.measured_subjects() else ""
+        yield Warning(code="run-not-finished", text=f"{reason}{so_far}")
 
 
 def _compilers(run: Run) -> Iterator[Warning]:

@@ -1,4 +1,4 @@
-"""What a shell completes: runs, experiments, suites, goals and the like that exist here.
+"""What a shell completes: runs, builds, suites, sets, variants and the like that exist here.
 
 A shell waits for the answer while its user types: nothing heavy is imported before it is needed,
 and whatever goes wrong completes to nothing.
@@ -21,28 +21,33 @@ _NEWEST = 50
 
 
 def _completer(
-    offers: Callable[[click.Context], Iterable[Offer]], *, files: bool = False
+    offers: Callable[[click.Context], Iterable[Offer]], *, files: bool = False, separator: str = ""
 ) -> Completer:
-    """Make what completes a parameter to the offers, or with ``files`` to files as well."""
+    """Make what completes a parameter to the offers, or with ``files`` to files as well.
+
+    With a ``separator`` the parameter is several of them: the last is completed, and none is
+    offered twice.
+    """
 
     def complete(
         ctx: click.Context, parameter: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         del parameter
+        *before, last = incomplete.split(separator) if separator else [incomplete]
+        head = "".join(f"{word}{separator}" for word in before)
         items = []
         with contextlib.suppress(Exception):
             items = [
-                CompletionItem(word, help=text)
+                CompletionItem(f"{head}{word}", help=text)
                 for word, text in offers(ctx)
-                if word.startswith(incomplete)
+                if word.startswith(last) and word not in before
             ]
         return [*items, CompletionItem(incomplete, type="file")] if files else items
 
     return complete
 
 
-@_completer
-def runs(ctx: click.Context) -> Iterable[Offer]:
+def _runs(ctx: click.Context) -> Iterable[Offer]:
     """Return the newest runs of the chosen home, and ``last``."""
     from dbhone.home import locate  # noqa: PLC0415 - a shell waits
     from dbhone.measurement.store import Store  # noqa: PLC0415
@@ -53,8 +58,31 @@ def runs(ctx: click.Context) -> Iterable[Offer]:
     return [("last", "the newest"), *((str(run.id), run.title) for run in reversed(newest))]
 
 
-@functools.partial(_completer, files=True)
-def experiments(ctx: click.Context) -> Iterable[Offer]:
+def _builds(ctx: click.Context) -> Iterable[Offer]:
+    """Return the builds that the chosen home keeps, the newest first."""
+    from dbhone.compilation.manifest import all_builds  # noqa: PLC0415
+    from dbhone.home import locate  # noqa: PLC0415
+
+    kept = all_builds(locate(_home_option(ctx)))
+    manifests = [build.manifest for build in reversed(kept)]
+    return [(each.digest[:12], f"{each.dbms} {each.version} {each.variant}") for each in manifests]
+
+
+def _builds_and_runs(ctx: click.Context) -> Iterable[Offer]:
+    """Return the builds and, where there is a store, the runs."""
+    found = list(_builds(ctx))
+    with contextlib.suppress(Exception):
+        found += _runs(ctx)
+    return found
+
+
+runs = _completer(_runs)
+builds = _completer(_builds)
+builds_and_runs = _completer(_builds_and_runs)
+builds_runs_and_files = _completer(_builds_and_runs, files=True)
+
+
+def _experiments(ctx: click.Context) -> Iterable[Offer]:
     """Return the experiments that ship, and files that may hold one."""
     from dbhone.experiment.load import shipped_names  # noqa: PLC0415
 
@@ -64,6 +92,18 @@ def experiments(ctx: click.Context) -> Iterable[Offer]:
         *((name, "ships with hone") for name in shipped_names()),
         *((name, "") for name in files),
     ]
+
+
+def _runs_and_experiments(ctx: click.Context) -> Iterable[Offer]:
+    """Return the experiments and, where there is a store, the runs."""
+    found: list[Offer] = []
+    with contextlib.suppress(Exception):
+        found += _runs(ctx)
+    return [*found, *_experiments(ctx)]
+
+
+experiments = _completer(_experiments, files=True)
+runs_and_experiments = _completer(_runs_and_experiments, files=True)
 
 
 @_completer
@@ -111,8 +151,7 @@ def configs(ctx: click.Context) -> Iterable[Offer]:
     return [(name, load_config(name).title) for name in config_names()]
 
 
-@_completer
-def sets(ctx: click.Context) -> Iterable[Offer]:
+def _sets(ctx: click.Context) -> Iterable[Offer]:
     """Return the sets of the suite that the command line names, or of all suites."""
     from dbhone.workload import suite  # noqa: PLC0415
 
@@ -120,6 +159,62 @@ def sets(ctx: click.Context) -> Iterable[Offer]:
     for name in (chosen,) if chosen else suite.names():
         loaded = suite.load(name)
         yield from ((each, loaded.sets[each].title) for each in loaded.measurable())
+
+
+sets = _completer(_sets)
+several_sets = _completer(_sets, separator=",")
+
+
+@functools.partial(_completer, separator=",")
+def versions(ctx: click.Context) -> Iterable[Offer]:
+    """Return the known versions of the DBMS that the command line names, the newest first."""
+    from dbhone.home import locate  # noqa: PLC0415
+    from dbhone.source.known_versions import known_versions  # noqa: PLC0415
+
+    # While an option lacks its value, click leaves the arguments unread.
+    named = (ctx.params.get("dbms"), *ctx.args)
+    known = reversed(known_versions(locate(_home_option(ctx))).versions)
+    return [(version.name, version.source) for version in known if version.dbms in named]
+
+
+@functools.partial(_completer, separator="+")
+def variants(ctx: click.Context) -> Iterable[Offer]:
+    """Return the transforms of which variants are made."""
+    from dbhone import registry  # noqa: PLC0415
+    from dbhone.compilation.transforms.base import DRAWER, Transform  # noqa: PLC0415
+
+    del ctx
+    transforms = registry.load_all(DRAWER, Transform, what="transform")
+    return [(name, transform.summary) for name, transform in transforms.items()]
+
+
+@_completer
+def levers(ctx: click.Context) -> Iterable[Offer]:
+    """Return the levers."""
+    from dbhone import registry  # noqa: PLC0415
+    from dbhone.instance.levers.base import DRAWER, Lever  # noqa: PLC0415
+
+    del ctx
+    loaded = registry.load_all(DRAWER, Lever, what="lever")
+    return [(name, lever.summary) for name, lever in loaded.items()]
+
+
+@_completer
+def compilers(ctx: click.Context) -> Iterable[Offer]:
+    """Return the compilers that are installed."""
+    from dbhone.compilation.toolchain import installed_names  # noqa: PLC0415
+
+    del ctx
+    return [(name, "") for name in installed_names()]
+
+
+@_completer
+def published(ctx: click.Context) -> Iterable[Offer]:
+    """Return the published results."""
+    from dbhone.report.publication import load_publication, publication_names  # noqa: PLC0415
+
+    del ctx
+    return [(name, load_publication(name).title) for name in publication_names()]
 
 
 @_completer

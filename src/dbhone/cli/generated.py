@@ -52,7 +52,12 @@ _OPTIONS = (
         help="Dump on which a workload file, given as --suite, is replayed.",
     ),
     click.option("--size", help=f"Size of the suite.  [default: {_SIZE}]"),
-    click.option("--sets", metavar="A,B,…", help="Sets of the suite.  [default: all]"),
+    click.option(
+        "--sets",
+        metavar="A,B,…",
+        shell_complete=completing.several_sets,
+        help="Sets of the suite.  [default: all]",
+    ),
     click.option("--threads", metavar="N,M,…", help="Numbers of clients.  [default: the size's]"),
     click.option(
         "--target",

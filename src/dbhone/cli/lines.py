@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
-from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -54,18 +53,6 @@ def numbers(text: str | None) -> tuple[int, ...]:
 
 def _split(text: str | None) -> tuple[str, ...]:
     return tuple(word.strip() for word in (text or "").split(",") if word.strip())
-
-
-def listing(*headings: str, right: Collection[str] = (), whole: Collection[str] = ()) -> Table:
-    """Return a table to fill, without a frame: columns with figures are aligned to the ``right``.
-
-    Those that are ``whole`` are never broken into lines.
-    """
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in headings:
-        justify: JustifyMethod = "right" if heading in right else "left"
-        table.add_column(heading, justify=justify, no_wrap=heading in whole, overflow="fold")
-    return table
 
 
 def facts(values: Iterable[tuple[str, str]]) -> Table:

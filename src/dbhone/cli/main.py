@@ -32,7 +32,8 @@ from dbhone.safe_text import terminal_safe
 from dbhone.sandbox import TRUST_VARIABLE
 
 _DRAWER = "dbhone.cli.commands"
-_WIDTH_OF_FILES = 140
+_WIDTH_OF_FILES = 100_000
+"""What reads a file or a pipe breaks lines itself, where it shows them at all."""
 _READER_GONE = (BrokenPipeError, SystemExit)
 """What is raised when whoever read our output has gone: the second is Rich's."""
 
@@ -131,7 +132,7 @@ class SafeConsole(Console):
 
 
 def _console(*, stderr: bool, quiet: bool = False) -> Console:
-    """Return a console; into a file or a pipe, tables get more room than a terminal's default."""
+    """Return a console; into a file or a pipe, lines are as long as what they say."""
     console = SafeConsole(stderr=stderr, quiet=quiet, highlight=False, markup=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDTH_OF_FILES

@@ -8,7 +8,8 @@ from itertools import groupby
 from rich.table import Table
 
 from dbhone.cli.context import Context
-from dbhone.cli.lines import labelled, listing
+from dbhone.cli.lines import labelled
+from dbhone.cli.listing import listing
 from dbhone.errors import HoneError, MachineError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import check_folders, missing_for

@@ -304,7 +304,7 @@ tolerance_option = click.option(
     "--tolerance",
     type=PERCENT,
     metavar="LOSS",
-    help="Exit with 4 (no answer) if a loss larger than this, such as 5%, could be hidden."
+    help="Exit with 4 (no answer) unless a loss larger than this, such as 5%, is ruled out."
     "  [default: no limit]",
 )
 

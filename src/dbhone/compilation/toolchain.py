@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator
@@ -254,6 +256,15 @@ def _runtime(name: str, version: str) -> Requirement:
 def installed(name: str) -> bool:
     """Return whether the compiler ``name`` can be found."""
     return shutil.which(name) is not None
+
+
+def installed_names() -> tuple[str, ...]:
+    """Return the names of the compilers on the PATH, without asking any of them for its version."""
+    names: set[str] = set()
+    for folder in map(Path, os.get_exec_path()):
+        with contextlib.suppress(OSError):
+            names |= {path.name for path in folder.iterdir() if _NAME.fullmatch(path.name)}
+    return tuple(sorted(names))
 
 
 def _partner(match: re.Match[str]) -> str:

@@ -37,7 +37,7 @@ from dbhone.experiment.plan import Compile, Fetch, PlanStep, PostLink, TakeReady
 from dbhone.experiment.target import BuildResult, TrainingJob, training_workload
 from dbhone.experiment.targets import target_class
 from dbhone.home import Session
-from dbhone.host_lock import hold_host_lock
+from dbhone.host_lock import hold_host_lock, waiting_line
 from dbhone.instance import ready_made
 from dbhone.measurement.record import READY_MADE
 from dbhone.source.derive import apply_edits, apply_fixes, find_unpacked, unpack_server
@@ -140,7 +140,7 @@ class BuildService:
 
     def _waiting(self, other: str) -> None:
         if not self._waiting_was_told:
-            self.listen(Note(text=f"waiting: {other} is building or measuring on this machine"))
+            self.listen(Note(text=waiting_line(other)))
         self._waiting_was_told = True
         self._waiting_is_shown = True
         self.listen(WaitBegan(other=other))

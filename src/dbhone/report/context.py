@@ -59,7 +59,12 @@ class ReportContext:
         return [group for group in Group if self.steps(in_sample=in_sample, group=group)]
 
     def parts(self) -> list[bool]:
-        """Return the parts that have steps: held-out (False) first, in-sample (True) last."""
+        """Return the parts that have steps: held-out (False) first, in-sample (True) last.
+
+        There are none where nothing was measured.
+        """
+        if not self.levels:
+            return []
         return [part for part in (False, True) if self.steps(in_sample=part)]
 
     def part_title(self, in_sample: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from dbhone.measurement.metric import (
     LATENCY_P95,
     METRICS,
     PEAK_MEMORY,
+    SYSTEM_SECONDS,
     THROUGHPUT,
     Metric,
 )
@@ -42,8 +43,9 @@ class Timing:
     """How long an operation took one subject on one step, in each block in which it is known.
 
     ``seconds`` are wall time for each operation: the inverse of throughput, that of all clients
-    together. ``memory`` is the peak memory in bytes and ``cpu`` the subject's CPU seconds for each
-    operation, block by block; both are empty where they were not measured.
+    together. ``memory`` is the peak memory in bytes, block by block, empty where a block has none.
+    ``cpu`` are the subject's CPU seconds for each operation and ``kernel`` those of them in the
+    kernel, of the blocks in which they were measured.
     """
 
     subject: Subject
@@ -51,11 +53,17 @@ class Timing:
     seconds: tuple[float, ...]
     memory: tuple[float, ...]
     cpu: tuple[float, ...]
+    kernel: tuple[float, ...]
 
     @property
-    def cpu_mean(self) -> float:
-        """The arithmetic mean of the CPU seconds, 0 where they were not measured."""
-        return statistics.fmean(self.cpu) if self.cpu else 0.0
+    def system(self) -> float:
+        """The arithmetic mean of the CPU seconds in the kernel, 0 where they are not known."""
+        return statistics.fmean(self.kernel) if self.kernel else 0.0
+
+    @property
+    def user(self) -> float:
+        """The arithmetic mean of the CPU seconds, those in the kernel apart; 0 if not measured."""
+        return max(0.0, statistics.fmean(self.cpu) - self.system) if self.cpu else 0.0
 
     @property
     def mean(self) -> float:
@@ -73,9 +81,9 @@ class Timing:
         return statistics.stdev(self.seconds) if len(self.seconds) > 1 else None
 
 
-def block_figures(page: Page) -> Iterator[BlockFigures]:
+def block_figures(page: Page, metrics: Sequence[Metric] = METRICS) -> Iterator[BlockFigures]:
     """Yield what was measured, by part (held-out first), block, step and subject as shown."""
-    rows = _Rows(page)
+    rows = _Rows(page, metrics)
     for part in page.in_sample:
         steps = [step for step in page.run.steps if step.in_sample is part]
         for block in rows.blocks:
@@ -89,7 +97,7 @@ def block_figures(page: Page) -> Iterator[BlockFigures]:
 def timings(page: Page) -> Iterator[Timing]:
     """Yield how long operations took, by step in the run's order and subject as shown."""
     by_step: dict[tuple[str, str], list[BlockFigures]] = {}
-    for measured in block_figures(page):
+    for measured in block_figures(page, (*METRICS, SYSTEM_SECONDS)):
         if measured.figures.get(THROUGHPUT):
             by_step.setdefault((measured.step.name, measured.subject.name), []).append(measured)
     for step in page.run.steps:
@@ -106,23 +114,29 @@ def _timing(subject: Subject, step: Step, measured: list[BlockFigures]) -> Timin
         step=step,
         seconds=tuple(1 / rate for rate in rates),
         memory=_whole(measured, PEAK_MEMORY),
-        cpu=_whole(measured, CPU_SECONDS),
+        cpu=_known(measured, CPU_SECONDS),
+        kernel=_known(measured, SYSTEM_SECONDS),
     )
 
 
 def _whole(measured: list[BlockFigures], metric: Metric) -> tuple[float, ...]:
     """Return the values of a metric, none if any is missing."""
-    values = [measurement.figures.get(metric) for measurement in measured]
-    known = tuple(value for value in values if value is not None)
-    return known if len(known) == len(values) else ()
+    known = _known(measured, metric)
+    return known if len(known) == len(measured) else ()
+
+
+def _known(measured: list[BlockFigures], metric: Metric) -> tuple[float, ...]:
+    """Return the values of a metric that there are."""
+    values = (measurement.figures.get(metric) for measurement in measured)
+    return tuple(value for value in values if value is not None)
 
 
 class _Rows:
     """A page's samples, by where each is."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page, metrics: Sequence[Metric]) -> None:
         self._samples = page.samples
-        self._metrics = [metric for metric in METRICS if page.samples.has(metric)]
+        self._metrics = [metric for metric in metrics if page.samples.has(metric)]
         self.blocks: list[int] = page.samples.blocks.tolist()
 
     def figures(self, subject: Subject, step: Step, block: int) -> dict[Metric, float]:

@@ -66,6 +66,11 @@ class Findings:
     origins: tuple[Origin, ...]
 
     @property
+    def measured(self) -> bool:
+        """Whether anything was measured, of any subject."""
+        return bool(self.samples.measured_subjects())
+
+    @property
     def trusted(self) -> tuple[Subject, ...]:
         """The subjects among which the best is looked for."""
         return trusted_subjects(self.run, self.warnings)

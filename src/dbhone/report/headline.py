@@ -28,6 +28,7 @@ from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Run, Subject
 from dbhone.report.context import serves, short_names, workload
 from dbhone.report.findings import Findings
+from dbhone.report.nothing_measured import why
 from dbhone.report.wording import compiler, cost_words, format_ratio, joined
 from dbhone.units import count_of, listed
 
@@ -112,6 +113,8 @@ def headline(findings: Findings, *, history: str | None = None) -> str:
     ``history`` is the sentence on a history's changes, if there is one.
     """
     run = findings.run
+    if not findings.measured:
+        return why(run)
     if run.base is None:
         return "There is no verdict: the run ended before its base was built."
     if run.base.broken is not None:
@@ -173,20 +176,20 @@ def _finding(data: _HeadlineData, candidates: list[Subject]) -> str:
         return _of_controls(data, judged)
     winner = find_winner(data.analysis, whole)
     dissent = dissenting_steps(data.run, data.analysis, best)
-    # What noise may hide is of use where no step shows a difference.
+    # What is not ruled out is of use where no step shows a difference.
     noise = controls_of(data.analysis, data.run.subjects)
-    hidden = () if dissent else tuple(_open(best, judged, noise))
+    left_open = () if dissent else tuple(_open(best, judged, noise))
     if winner is not None:
         subject = next(subject for subject in whole if subject.name == winner.subject)
         text = f"{_winner(data, subject, winner)}{_selection_bias_note(winner, judged)}"
         if subject.name in data.run.rejected:
             return f"{text} But it was rejected: {data.run.rejected[subject.name]}."
     elif len(candidates) == 1:
-        text = _of_one(data, best, hidden)
+        text = _of_one(data, best, left_open)
         # Where steps dissent, they are what there is to say.
         text += "" if dissent else _cost(data, best)
     else:
-        text = _nothing_faster(data, best, judged, hidden)
+        text = _nothing_faster(data, best, judged, left_open)
     return f"{text} But {dissent}" if dissent else text
 
 
@@ -256,8 +259,8 @@ def _selection_bias_note(winner: Summary, judged: Sequence[Summary]) -> str:
     )
 
 
-def _of_one(data: _HeadlineData, score: Summary, hidden: Sequence[str]) -> str:
-    """Return the answer for the only candidate, which is not faster; ``hidden`` may hide."""
+def _of_one(data: _HeadlineData, score: Summary, left_open: Sequence[str]) -> str:
+    """Return the answer for the only candidate, which is not faster, and what it leaves open."""
     base, subject, reach = data.base.name, score.subject, data.reach(score)
     if score.verdict == Verdict.SLOWER:
         return f"{_is_slower(data, score)}."
@@ -265,7 +268,7 @@ def _of_one(data: _HeadlineData, score: Summary, hidden: Sequence[str]) -> str:
         f"No difference was found between {subject} and {base} on {_where(data)}: "
         f"{subject} runs {_times(score)} as fast ({reach})"
     )
-    return f"{'; '.join([text, *hidden])}."
+    return f"{'; '.join([text, *left_open])}."
 
 
 def _cost(data: _HeadlineData, score: Summary) -> str:
@@ -303,19 +306,19 @@ def _of_versions(data: _HeadlineData, versions: Sequence[str], changes: str) -> 
 
 
 def _nothing_faster(
-    data: _HeadlineData, best: Summary, scores: Sequence[Summary], hidden: Sequence[str]
+    data: _HeadlineData, best: Summary, scores: Sequence[Summary], left_open: Sequence[str]
 ) -> str:
     text = (
         f"Nothing is faster than {data.base.name} on {_where(data)}: the best, "
         f"{best.subject}, runs {_times(best)} as fast ({data.reach(best)})"
     )
-    return f"{'; '.join([text, *hidden, *_slower(scores)])}."
+    return f"{'; '.join([text, *left_open, *_slower(scores)])}."
 
 
 def _open(best: Summary, scores: Sequence[Summary], controls: Sequence[Summary]) -> Iterator[str]:
-    """Yield what noise may hide: what would have been found, then the ends of the intervals.
+    """Yield what is left open: what would have been found, then what is not ruled out.
 
-    Where the control's interval reaches further, it is that which counts.
+    The latter are the ends of the intervals, or those of the control's where they reach further.
     """
     if best.findable is not None:
         yield _would_be_found(best.findable)
@@ -333,7 +336,7 @@ def _open(best: Summary, scores: Sequence[Summary], controls: Sequence[Summary])
         if size >= _LEAST_TOLD
     ]
     if texts:
-        yield f"{' or '.join(texts)} could hide"
+        yield f"{' or '.join(texts)} is not ruled out"
 
 
 def _slower(scores: Sequence[Summary]) -> Iterator[str]:

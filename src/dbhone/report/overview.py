@@ -19,6 +19,7 @@ from dbhone.analysis.verdict import (
 from dbhone.measurement.record import Role, RunState, Subject, wholes
 from dbhone.report.context import serves, short_names
 from dbhone.report.findings import Findings
+from dbhone.report.nothing_measured import what_is_left
 from dbhone.report.wording import cost_words, ends, format_ratio, joined
 from dbhone.units import count_of
 
@@ -49,15 +50,20 @@ def overview(
     """Return what was compared, how it was measured, what moved, and how far it can be trusted.
 
     Of a ``winner`` it names the next commands. ``notes`` counts the warnings of the page;
-    ``ceiling`` is the largest gain that any build could have. Empty without a base.
+    ``ceiling`` is the largest gain that any build could have. Where nothing was measured it says
+    what is ready and what to do next. Empty where the base alone was not.
     """
+    if not findings.measured:
+        return tuple(
+            OverviewItem(name=name, text=text) for name, text in what_is_left(findings.run)
+        )
     if findings.run.base is None:
         return ()
     moved = "; ".join(_moved(findings)) if findings.history is None else ""
     costs = _costs(findings) if findings.history is None else ""
     answer = f"{_ANSWERS[findings.trust.grade]}: {findings.trust.reason}."
     if notes:
-        answer += f" See the {count_of(notes, 'note')}."
+        answer += f" See the {'note' if notes == 1 else count_of(notes, 'note')}."
     return (
         OverviewItem(name="Compared", text=_compared(findings, findings.run.base)),
         OverviewItem(name="Measured", text=_measured(findings)),

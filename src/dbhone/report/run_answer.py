@@ -21,6 +21,9 @@ from dbhone.report.page import Page
 from dbhone.report.wording import cost_words, format_ratio
 from dbhone.units import count_of, listed
 
+_LEAST_TOLD = 0.0005
+"""A smaller loss would be shown as 0.0 %."""
+
 
 class Answer(IntEnum):
     """The answers, as exit codes."""
@@ -45,7 +48,7 @@ def run_answer(
 ) -> RunAnswer:
     """Return whether the one candidate of a page is slower than its base.
 
-    With a ``tolerance``, a fraction, it is "not slower" only if no larger loss could hide. If that
+    With a ``tolerance``, a fraction, it is "not slower" only if a larger loss is ruled out. If that
     ``tolerates_certain`` losses, too, it is "slower" only by a loss that is certainly larger. The
     judged summary is the one that decides the winner: over all held-out steps, or over the
     in-sample steps if there are no others. Where a subject broke, or where nothing found here is to
@@ -117,13 +120,14 @@ def _judged(page: Page, candidate: Subject, summary: Summary, tolerance: float |
             controls = controls_of(page.analysis, page.run.subjects)
             loss = max(0.0, 1 - possible_range(summary, controls)[0])
             alone = max(0.0, 1 - possible_range(summary, ())[0])
-            whose = ", as far as the control may read" if loss > alone else ""
-            hides = tolerance is not None and loss > tolerance
-            much = f", more than the tolerated {tolerance:.1%}" if hides else ""
+            whose = ", since the control's interval reaches that far" if loss > alone else ""
+            exceeds = tolerance is not None and loss > tolerance
+            much = f", and {tolerance:.1%} is tolerated" if exceeds else ""
+            left_open = f"a loss of up to {loss * 100:.1f} % is not ruled out{whose}{much}"
             return RunAnswer(
-                answer=Answer.NOT_KNOWN if hides else Answer.NOT_SLOWER,
-                sentence=f"no difference found between {candidate.name} and {base}; the largest"
-                f" loss that could hide is {loss * 100:.1f} %{whose}{much}"
+                answer=Answer.NOT_KNOWN if exceeds else Answer.NOT_SLOWER,
+                sentence=f"no difference was found between {candidate.name} and {base}; "
+                f"{left_open if loss >= _LEAST_TOLD else 'a loss is ruled out'}"
                 f"{_though(page, candidate)}",
             )
         case _:

@@ -94,6 +94,8 @@ def _would_find(score: Summary | None) -> Cell:
 
 
 def _against(context: ReportContext) -> str:
+    if not context.parts():
+        return "Nothing was measured: these subjects are ready."
     if not context.base:
         return "Nothing could be compared."
     return f"Throughput as a ratio to {context.base}'s: above 1 is faster."
@@ -269,6 +271,8 @@ def control_note(context: ReportContext) -> str | None:
 
 def method_note(context: ReportContext) -> str | None:
     """Return what a reader must know of how it was measured, None if there is nothing."""
+    if not context.parts():
+        return None
     return " ".join((*_of_starts(context), *_of_layout(context))) or None
 
 

@@ -54,5 +54,5 @@ def step_tables(context: ReportContext, history: History | None) -> StepTables:
 
 
 def present(tables: Iterable[Table | None]) -> tuple[Table, ...]:
-    """Return those tables that there are."""
-    return tuple(table for table in tables if table is not None)
+    """Return those tables that there are and that have rows."""
+    return tuple(table for table in tables if table is not None and table.rows)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.constrain import Constrain
 from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -21,6 +22,8 @@ from dbhone.safe_text import printable
 
 _STYLES = {Direction.BETTER: "green", Direction.WORSE: "red"}
 _GAP = 2
+_WIDEST = 140
+"""The longest line of a page where nothing limits it, as in a file."""
 
 
 class PageView:
@@ -84,7 +87,7 @@ class PageView:
 
 def show(page: Page, console: Console, *, full: bool = False) -> None:
     """Print a page: last the winner's path, which is for copying and never broken into lines."""
-    console.print(PageView(page, full=full))
+    console.print(Constrain(PageView(page, full=full), _WIDEST))
     if page.winner is not None:
         console.print(_text(f"{page.winner_title}: {page.winner.build_path}"), soft_wrap=True)
 

@@ -11,9 +11,9 @@ from dbhone.experiment.subjects import CONTROL
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import Store
-from dbhone.tuner.request import PREFIX, Request
+from dbhone.tuner.request import Request
+from dbhone.tuner.run_name import StageKind, read_run_name
 from dbhone.tuner.space import BASE, Candidate, candidate_of
-from dbhone.tuner.stages import StageKind
 
 _UNKNOWN_BLOCK = 30.0
 
@@ -28,7 +28,9 @@ class EndedRun:
     @property
     def kind(self) -> StageKind:
         """What it was for."""
-        return StageKind(self.run.experiment_name.split("-")[2])
+        name = read_run_name(self.run.experiment_name)
+        assert name is not None, "it is a run of a search"
+        return name.kind
 
     @property
     def sound(self) -> frozenset[str]:
@@ -82,31 +84,38 @@ def runs_up_to(run: Run, store: Store) -> list[Run]:
 
     There are none if it is any other run.
     """
-    name, _, kind = run.experiment_name.rpartition("-")[0].rpartition("-")
-    if not name.startswith(PREFIX) or kind != StageKind.CONFIRM:
+    name = read_run_name(run.experiment_name)
+    if name is None or name.kind is not StageKind.CONFIRM:
         return []
-    return [own for own in runs_named(name, store) if own.id <= run.id]
+    return [own for own in runs_named(name.search, store) if own.id <= run.id]
 
 
-def runs_named(name: str, store: Store) -> list[Run]:
+def runs_named(search: str, store: Store) -> list[Run]:
     """Return the runs of the search of that name so far, in their order."""
     return [
         store.run(summary.id)
         for summary in store.runs()
-        if summary.experiment_name.startswith(f"{name}-")
+        if _search_of(summary.experiment_name) == search
     ]
+
+
+def _search_of(experiment_name: str) -> str | None:
+    """Return the name of the search that a run is of, None if it is of none."""
+    name = read_run_name(experiment_name)
+    return None if name is None else name.search
 
 
 def begun_elsewhere(request: Request, store: Store) -> Run | None:
     """Return the last run of a search of the same on another machine or kernel, None without."""
     assert request.inputs is not None, "the machine of a search is known"
     for summary in reversed(store.runs()):
-        if not summary.experiment_name.startswith(PREFIX):
+        search = _search_of(summary.experiment_name)
+        if search is None:
             continue
         run = store.run(summary.id)
         there = dataclasses.replace(request.inputs, machine=run.machine.fingerprint)
-        name = dataclasses.replace(request, inputs=there).name
-        if there != request.inputs and run.experiment_name.startswith(f"{name}-"):
+        elsewhere = dataclasses.replace(request, inputs=there)
+        if there != request.inputs and search == elsewhere.name:
             return run
     return None
 

@@ -19,6 +19,7 @@ from dbhone.home import Home
 from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import KnownVersions
 from dbhone.tuner.inputs import Inputs
+from dbhone.tuner.run_name import search_name
 from dbhone.tuner.space import Candidate, Space, find_space
 from dbhone.units import count_of
 from dbhone.verification.outcome import Grade
@@ -32,9 +33,6 @@ _MEASURING_SHARE = 0.15
 _SERVER_BUDGET, _EMBEDDED_BUDGET = 2 * 3600.0, 15 * 60.0
 _USUAL_BUILDS = 12
 """So many plain builds take as long as the usual budget at least."""
-
-PREFIX = "tune-"
-"""With what the names of a search's runs begin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +68,7 @@ class Request:
             *(self.dbms.name, self.source, self.workload, self.train, self.design),
             *(self.candidates, self.levers, self.grade, self.tolerated, self.inputs),
         )
-        return f"{PREFIX}{hashlib.sha256(repr(same).encode()).hexdigest()[:10]}"
+        return search_name(hashlib.sha256(repr(same).encode()).hexdigest()[:10])
 
     @property
     def reserve(self) -> float:

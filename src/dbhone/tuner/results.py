@@ -18,9 +18,9 @@ from dbhone.measurement.store import Store
 from dbhone.report.page import Page, build_page
 from dbhone.report.search import CandidateResult, Search, StageGain
 from dbhone.tuner.ended_runs import EndedRun, of_kind, tried
+from dbhone.tuner.run_name import StageKind
 from dbhone.tuner.search import Decision, ranking, scores, search_of
 from dbhone.tuner.space import BASE, BASE_COMPILER, Candidate
-from dbhone.tuner.stages import StageKind
 
 _ORDER = ("lto", "cspgo", "pgo", "bolt")
 """The stages of a waterfall; what else sets a build apart comes after them."""

@@ -46,8 +46,9 @@ from dbhone.tuner.ended_runs import (
 )
 from dbhone.tuner.inputs import Inputs
 from dbhone.tuner.request import Request
+from dbhone.tuner.run_name import StageKind
 from dbhone.tuner.space import BASE, Candidate
-from dbhone.tuner.stages import Stage, StageKind, confirmation, rung
+from dbhone.tuner.stages import Stage, confirmation, rung
 from dbhone.verification.verify import expected_seconds
 
 _RUNGS = 3

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from dbhone.analysis.selection import blocks_of_rung
@@ -17,6 +16,7 @@ from dbhone.experiment.planning import Estimator, make_plan
 from dbhone.experiment.subjects import CONTROL
 from dbhone.experiment.templates import OPTIONS, design_table, file_text, workload_table
 from dbhone.tuner.request import Request
+from dbhone.tuner.run_name import RunName, StageKind
 from dbhone.tuner.space import BASE, Candidate
 from dbhone.units import duration, whole_minutes
 
@@ -24,13 +24,6 @@ _AMPLE = 1e6
 """The seconds of a budget that leaves nothing out."""
 _CONFIRMING_BLOCKS = 60
 _OTHER_SEED = 1000
-
-
-class StageKind(StrEnum):
-    """What a run of a search is for."""
-
-    CHOOSE = "choose"
-    CONFIRM = "confirm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +105,7 @@ def _stage(
             **last,
         },
     )
-    name = f"{request.name}-{kind.value}-{number + 1}"
+    name = str(RunName(search=request.name, kind=kind, number=number + 1))
     return Stage(kind=kind, name=name, text=text, candidates=candidates)
 
 

@@ -12,10 +12,12 @@ from typing import Any
 import click
 from rich.table import Table
 
+from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.generated import train_option
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import check_output, facts, force_option, listing, write_output
+from dbhone.cli.lines import check_output, facts, force_option, write_output
+from dbhone.cli.listing import listing
 from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.compilation.inputs import BuildInputs, check_profile_source
@@ -59,13 +61,21 @@ _VARIANT = "rel"
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option(
     "--variant",
+    shell_complete=completing.variants,
     help=f"Transforms, such as lto+pgo.  [default: {_VARIANT}; for ready-made ones {READY_MADE}]",
 )
-@click.option("--compiler", default="gcc", show_default=True, help="gcc, clang, gcc-12, …")
+@click.option(
+    "--compiler",
+    default="gcc",
+    show_default=True,
+    shell_complete=completing.compilers,
+    help="gcc, clang, gcc-12, …",
+)
 @click.option("--linker", metavar="NAME", help="Linker that the compiler calls: mold, lld, …")
 @train_option
 @click.option(
     "--suite",
+    shell_complete=completing.suites,
     help="Suite whose sets to train on.  [default: speedtest1; for servers sysbench:micro]",
 )
 @click.option("--size", default="quick", show_default=True, help="Size of training.")

@@ -25,9 +25,9 @@ from dbhone.cli.lines import (
     force_option,
     headed,
     labelled,
-    listing,
     write_output,
 )
+from dbhone.cli.listing import listing
 from dbhone.cli.running import DURATION
 from dbhone.errors import UsageError
 from dbhone.safe_text import terminal_safe

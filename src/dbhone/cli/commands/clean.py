@@ -12,13 +12,14 @@ import click
 
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import json_option, listing, print_json
+from dbhone.cli.lines import json_option, print_json
+from dbhone.cli.listing import listing
 from dbhone.cli.setting_up import agree
 from dbhone.compilation.manifest import read_build
 from dbhone.errors import MachineError, UsageError
 from dbhone.files import tree_size
 from dbhone.home import Home, check_home, guarded, in_use, is_alive
-from dbhone.host_lock import hold_host_lock
+from dbhone.host_lock import hold_host_lock, waiting_line
 from dbhone.measurement.record import RunState, Subject
 from dbhone.measurement.store import Store
 from dbhone.report.page import build_page
@@ -192,7 +193,8 @@ def _remove(context: Context, agreed: Mapping[Path, int], *, everything: bool) -
     another hone uses the home.
     """
     _check_unused(context.home)
-    waiting = hold_host_lock(lambda other: context.err.print(f"waiting for {other} to finish"))
+    tell = partial(context.err.print, soft_wrap=True)
+    waiting = hold_host_lock(lambda other: tell(waiting_line(other)))
     with waiting, guarded(context.home):
         _check_unused(context.home)
         still = _removable(context, everything=everything, tell=lambda _: None)

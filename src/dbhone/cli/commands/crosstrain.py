@@ -13,10 +13,12 @@ from rich.table import Table
 from dbhone.analysis.cross_training import CrossTraining, cross_training
 from dbhone.analysis.precision import half_width
 from dbhone.analysis.verdict import Summary
+from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.generated import GeneratedOptions, generated_options, write_or_execute
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import listing, words
+from dbhone.cli.lines import words
+from dbhone.cli.listing import listing
 from dbhone.cli.running import PERCENT, dbms_of_tree
 from dbhone.cli.selecting import RUN
 from dbhone.errors import UsageError
@@ -54,7 +56,11 @@ class _Options(GeneratedOptions):
 @click.argument("what", metavar="SOURCE|RUN")
 @click.option("--dbms", metavar="DBMS", help="DBMS of the source, if it cannot be detected.")
 @click.option(
-    "--variant", default="pgo", show_default=True, help="The profile-guided variant to train."
+    "--variant",
+    default="pgo",
+    show_default=True,
+    shell_complete=completing.variants,
+    help="The profile-guided variant to train.",
 )
 @click.option(
     "--mix", "mixes", multiple=True, metavar="A,B,…", help="Train on these together, too."

@@ -6,7 +6,8 @@ import click
 
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import json_option, listing, print_json
+from dbhone.cli.lines import json_option, print_json
+from dbhone.cli.listing import listing
 from dbhone.experiment.load import load_shipped, shipped_names
 from dbhone.experiment.model import Experiment
 from dbhone.units import duration

@@ -47,6 +47,7 @@ class _Options(GeneratedOptions):
 @click.option(
     "--versions",
     metavar="A,B,…",
+    shell_complete=completing.versions,
     help="Versions; 8.0 is the newest known 8.0.  [default: usual ones]",
 )
 @click.option(
@@ -62,6 +63,7 @@ class _Options(GeneratedOptions):
 @click.option(
     "--variant",
     metavar="VARIANT",
+    shell_complete=completing.variants,
     help="How versions are compiled, such as rel+lto.  [default: rel]",
 )
 @click.option("--compiler", metavar="NAME", help="By what, such as clang-19.  [default: gcc]")

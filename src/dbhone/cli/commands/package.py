@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from dbhone import registry
+from dbhone.cli import completing
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import check_output, force_option, headed, labelled, write_output
@@ -49,7 +50,12 @@ from dbhone.units import count_of, size
         "hone package --check postgresql-15.18-rel+lto+pgo-1f0c2a7b.tar.zst --again",
     ),
 )
-@click.argument("what", metavar="BUILD|RUN|FILE", default="last")
+@click.argument(
+    "what",
+    metavar="BUILD|RUN|FILE",
+    default="last",
+    shell_complete=completing.builds_runs_and_files,
+)
 @click.option(
     "--form",
     default="tar",

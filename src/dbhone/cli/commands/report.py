@@ -42,6 +42,7 @@ from dbhone.tuner.results import page_of
     "--beside",
     multiple=True,
     metavar="NAME",
+    shell_complete=completing.published,
     help="Published results to compare with, such as hiroi10-pgo; may be repeated. Subjects can be"
     " paired by name: NAME:THEIRS=MINE.",
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import click
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -10,7 +12,8 @@ from rich.text import Text
 
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import json_option, listing, print_json
+from dbhone.cli.lines import json_option, print_json
+from dbhone.cli.listing import listing
 from dbhone.measurement.run_state import state_of
 from dbhone.measurement.store import RunSummary, Store
 from dbhone.report.findings import findings_of
@@ -73,7 +76,7 @@ def _table(context: Context, runs: tuple[RunSummary, ...], found: dict[int, str]
             state_of(context.home, run).value,
             str(run.blocks),
             duration(run.seconds),
-            f"{run.title}\n  {found[run.id]}" if found[run.id] else run.title,
+            Group(*_told(run, found[run.id], indent=2)),
         )
     return table
 
@@ -90,8 +93,15 @@ def _entries(context: Context, runs: tuple[RunSummary, ...], found: dict[int, st
                 style="bold",
             )
         )
-        lines += [Padding(Text(text), (0, 0, 0, 4)) for text in (run.title, found[run.id]) if text]
+        lines += [Padding(line, (0, 0, 0, 4)) for line in _told(run, found[run.id])]
     return Group(*lines)
+
+
+def _told(run: RunSummary, found: str, *, indent: int = 0) -> Iterator[RenderableType]:
+    """Yield a run's title, then what it found, if anything."""
+    yield Text(run.title)
+    if found:
+        yield Padding(Text(found), (0, 0, 0, indent))
 
 
 def _object(context: Context, run: RunSummary, found: str) -> dict[str, object]:

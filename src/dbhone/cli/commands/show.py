@@ -9,7 +9,8 @@ from dbhone.analysis.gravity import CONTROL_CODES
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import facts, headed, labelled, listing
+from dbhone.cli.lines import facts, headed, labelled
+from dbhone.cli.listing import listing
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.run_state import REASONS, state_of
 from dbhone.report.findings import findings_of
@@ -34,7 +35,7 @@ def command(context: Context, run: str) -> None:
         out.print(_subjects(chosen_run))
     for warning in warnings:
         label = "warning" if warning.code in CONTROL_CODES else "note"
-        out.print(labelled(label, warning.text), soft_wrap=True)
+        out.print(labelled(label, warning.text))
     if chosen_run.state is not RunState.DONE:
         out.print(f"'hone resume {chosen_run.id}' continues it.")
     elif blocks:
@@ -44,7 +45,7 @@ def command(context: Context, run: str) -> None:
 def _facts(run: Run, context: Context, blocks: int, failures: int) -> Table:
     state = state_of(context.home, run).value
     rows = {
-        "state": state + (f": {run.error}" if run.error and not run.stopped_by else ""),
+        "state": state + (f": {run.error}" if run.error and run.state is RunState.FAILED else ""),
         "stopped by": REASONS.get(run.stopped_by or "", ""),
         "began": f"{run.created_at.astimezone():%Y-%m-%d %H:%M:%S}",
         "worked": f"{duration(run.seconds)} of {duration(run.design.budget_seconds)}",

@@ -32,7 +32,7 @@ _POLL = 0.5
     task=Task.MEASURE,
     examples=("hone start last pgo", "hone start 7 rel", "hone start postgresql-builds rel"),
 )
-@click.argument("run", shell_complete=completing.runs)
+@click.argument("run", shell_complete=completing.runs_and_experiments)
 @click.argument("subject", shell_complete=completing.subjects)
 @pass_context
 def command(context: Context, run: str, subject: str) -> None:

@@ -8,7 +8,8 @@ from rich.table import Table
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import headed, json_option, listing, print_json
+from dbhone.cli.lines import headed, json_option, print_json
+from dbhone.cli.listing import listing
 from dbhone.files import absolute_path
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks

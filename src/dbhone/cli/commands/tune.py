@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from dbhone.analysis.trust import TrustGrade
+from dbhone.cli import completing
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.generated import (
     GeneratedOptions,
@@ -95,18 +96,24 @@ class _Options(GeneratedOptions):
 )
 @train_option
 @click.option(
-    "--variant", "variants", multiple=True, help="Try this one; may be repeated.  [default: usual]"
+    "--variant",
+    "variants",
+    multiple=True,
+    shell_complete=completing.variants,
+    help="Try this one; may be repeated.  [default: usual]",
 )
 @click.option(
     "--compiler",
     "compilers",
     multiple=True,
+    shell_complete=completing.compilers,
     help="Try this one, by name or path; may be repeated.  [default: the newest gcc and clang]",
 )
 @click.option(
     "--lever",
     "levers",
     multiple=True,
+    shell_complete=completing.levers,
     help="Try this one on the best build; may be repeated; none for none.  [default: allocators,"
     " huge pages]",
 )

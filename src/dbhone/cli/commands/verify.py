@@ -5,9 +5,11 @@ from __future__ import annotations
 import click
 from rich.table import Table
 
+from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import headed, listing
+from dbhone.cli.lines import headed
+from dbhone.cli.listing import listing
 from dbhone.cli.progress import shown
 from dbhone.cli.running import experiment_of
 from dbhone.cli.selecting import ChosenBuild, choose, find_build
@@ -31,7 +33,9 @@ _LINES = 12
     task=Task.MEASURE,
     examples=("hone verify last", "hone verify last --grade full", "hone verify 829f8 --again"),
 )
-@click.argument("what", metavar="BUILD|RUN", default="last")
+@click.argument(
+    "what", metavar="BUILD|RUN", default="last", shell_complete=completing.builds_and_runs
+)
 @click.option(
     "--grade",
     type=click.Choice([grade.value for grade in Grade]),
@@ -42,6 +46,7 @@ _LINES = 12
 @click.option(
     "--against",
     metavar="BUILD",
+    shell_complete=completing.builds,
     help="The base.  [default: the run's; else the same source built as rel]",
 )
 @click.option(

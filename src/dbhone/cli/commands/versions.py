@@ -8,7 +8,8 @@ from rich.table import Table
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import json_option, listing, print_json
+from dbhone.cli.lines import json_option, print_json
+from dbhone.cli.listing import listing
 from dbhone.source.known_versions import FILE, KnownVersion, known_versions
 
 

@@ -144,7 +144,7 @@ def _pictures(page: Page) -> _Pictures:
 
 def _contents(page: Page) -> list[tuple[str, str]]:
     sections = [
-        ("summary", "Summary", True),
+        ("summary", "Summary", bool(page.summary.rows)),
         ("search", "The search", page.search is not None),
         ("history", "Changes", page.history is not None),
         ("seconds", "Seconds", page.seconds is not None),
@@ -158,7 +158,7 @@ def _contents(page: Page) -> list[tuple[str, str]]:
         ("latency", "Latency", bool(page.latencies)),
         ("meanwhile", "Meanwhile", bool(page.server_sections)),
         ("builds", "Build times", bool(page.builds)),
-        ("subjects", "Subjects", True),
+        ("subjects", "Subjects", bool(page.subjects.rows)),
         ("notes", "Notes", bool(page.footnotes)),
         ("environment", "Environment", True),
         ("repeat", "How to repeat", True),

@@ -13,9 +13,9 @@ from dbhone.report.page import Page
 class Hyperfine(Format):
     """hyperfine's ``--export-json``: a result for each subject and step, a time for each block.
 
-    Times are seconds for one operation. All CPU time is in ``user``, and ``system`` is 0, since
-    kernel time is measured of servers only. Both are numbers always, since readers that know
-    hyperfine's types reject null there. A slice that failed has no time, so each exit code is 0.
+    Times are seconds for one operation. Kernel time is known of servers only: of an embedded DBMS
+    all CPU time is in ``user``. What is not known is 0, since readers that know hyperfine's types
+    reject null there. A slice that failed has no time, so each exit code is 0.
     """
 
     name = "hyperfine"
@@ -38,8 +38,8 @@ def _result(timing: Timing) -> dict[str, Any]:
         "mean": timing.mean,
         "stddev": timing.standard_deviation,
         "median": timing.median,
-        "user": timing.cpu_mean,
-        "system": 0.0,
+        "user": timing.user,
+        "system": timing.system,
         "min": min(timing.seconds),
         "max": max(timing.seconds),
         "times": list(timing.seconds),

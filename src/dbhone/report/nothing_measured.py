@@ -1,0 +1,42 @@
+"""What a page says of a run in which nothing was measured: why, what is ready, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dbhone.analysis.warnings import unfinished
+from dbhone.measurement.record import Run, RunState
+from dbhone.report.wording import joined
+
+
+def why(run: Run) -> str:
+    """Return the headline."""
+    yet = " yet" if run.state is RunState.RUNNING else ""
+    reason = unfinished(run) or "the run ended before its first block was over"
+    return f"Nothing was measured{yet}: {reason}."
+
+
+def what_is_left(run: Run) -> Iterator[tuple[str, str]]:
+    """Yield what is ready, and what to do next: a name and a sentence each."""
+    ready = [subject.name for subject in run.subjects]
+    if ready:
+        missing = [name for name in run.declared.subjects if name not in ready]
+        without = f", but not {joined(missing)}" if missing else ""
+        yield "Ready", f"{joined(ready)}{without}."
+    following = _next(run)
+    if following:
+        yield "Next", following
+
+
+def _next(run: Run) -> str:
+    match run.state:
+        case RunState.RUNNING:
+            return f"'hone show {run.id}' says how far it is."
+        case RunState.INTERRUPTED:
+            return f"'hone resume {run.id}' continues it. What is ready is not made again."
+        case RunState.FAILED:
+            return f"'hone resume {run.id}' continues it once the reason is mended."
+        case RunState.DONE if run.stopped_by == "budget":
+            return f"'hone resume {run.id}' with a larger --budget measures more."
+        case RunState.DONE:
+            return ""
