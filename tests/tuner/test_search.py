@@ -9,6 +9,7 @@ from dbhone.dbms.base import load_dbms
 from dbhone.errors import BudgetSpentError, UsageError
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
+from dbhone.experiment.participants import LEFT_OUT
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
 from dbhone.home import Home, open_session
 from dbhone.measurement.machine import read_machine
@@ -44,6 +45,12 @@ def request(**changes: object) -> Request:
         tolerated=0.03,
     )
     return replace(asked, **changes)  # type: ignore[arg-type]
+
+
+def request_for_servers(**changes: object) -> Request:
+    """Return a request for the best build of a server."""
+    of_server = {"dbms": load_dbms("postgresql"), "source": "apt:postgresql"}
+    return request(**of_server | {"train": ("point-query",)} | changes)
 
 
 def ended(
@@ -276,6 +283,29 @@ def test_a_run_whose_candidates_all_broke_has_ended_and_a_cut_off_one_has_not() 
     assert has_ended(whole)
     assert not has_ended(replace(whole, state=RunState.FAILED))
     assert not has_ended(replace(whole, state=RunState.RUNNING))
+
+
+def test_a_rung_of_which_nothing_is_left_has_ended_and_what_was_sound_before_is_confirmed() -> None:
+    asked = request_for_servers(levers=("jemalloc",))
+    first = ended(next_stage(asked, []), TRUE)
+    stage = next_stage(asked, [first])
+    second = ended(stage, TRUE, broken=("lto+pgo", "lto+pgo+jemalloc"))
+    run = replace(second.run, state=RunState.FAILED)
+    lacking = Warning(code=LEFT_OUT, text="", subject="lto+pgo+jemalloc")
+    described = tuple(each for each in run.subjects if each.name != lacking.subject)
+    assert not has_ended(replace(run, subjects=described))
+    run = replace(run, subjects=described, warnings=(lacking,))
+    assert has_ended(run)
+    confirming = next_stage(asked, [first, replace(second, run=run)])
+    assert isinstance(confirming, Stage)
+    assert [each.name for each in confirming.candidates] == ["pgo"]
+
+
+def test_a_run_whose_candidates_were_all_left_out_is_tried_again() -> None:
+    run = ended(next_stage(request(), []), TRUE, broken=NAMES).run
+    lacking = tuple(Warning(code=LEFT_OUT, text="", subject=name) for name in NAMES)
+    failed = replace(run, state=RunState.FAILED, subjects=run.subjects[:1], warnings=lacking)
+    assert not has_ended(failed)
 
 
 def test_a_run_that_was_cut_off_goes_on_before_another_is_made(tmp_path: Path) -> None:
