@@ -174,7 +174,10 @@ class Target(ABC):
     def check_settings(
         cls, experiment: Experiment, subject: SubjectDeclaration, build: Build, session: Session
     ) -> None:
-        """Raise SettingsError if a server that is built like this lacks a subject's settings."""
+        """Raise SettingsError if a server that is built like this lacks a subject's settings.
+
+        Raises ServerError if the server does not answer.
+        """
         del experiment, subject, build, session
 
     def state(self, subject: str) -> ServerState:
