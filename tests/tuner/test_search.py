@@ -227,19 +227,55 @@ def test_where_nothing_is_faster_nothing_wins() -> None:
 
 
 def test_levers_are_tried_on_the_best_build_only() -> None:
-    asked = request(dbms=load_dbms("postgresql"), source="apt:postgresql", levers=("jemalloc",))
+    asked = request_for_servers(levers=("jemalloc",))
     first = ended(next_stage(asked, []), TRUE)
     stage = next_stage(asked, [first])
     assert isinstance(stage, Stage)
     assert [each.name for each in stage.candidates] == ["lto+pgo", "lto+pgo+jemalloc"]
 
 
+def test_a_lever_that_the_machine_lacks_takes_no_part_and_keeps_the_search_the_same() -> None:
+    levers = ("jemalloc", "tcmalloc")
+    asked = request_for_servers(levers=levers)
+    without = replace(asked, lacking=frozenset({"jemalloc"}))
+    assert without.name == asked.name
+    stage = next_stage(without, [ended(next_stage(asked, []), TRUE)])
+    assert isinstance(stage, Stage)
+    assert [each.name for each in stage.candidates] == ["lto+pgo", "lto+pgo+tcmalloc"]
+
+
+def test_a_single_survivor_is_confirmed_at_once_where_no_lever_is_available() -> None:
+    asked = request_for_servers(
+        levers=("jemalloc",),
+        lacking=frozenset({"jemalloc"}),
+    )
+    stage = next_stage(asked, [ended(next_stage(asked, []), TRUE)])
+    assert isinstance(stage, Stage)
+    assert stage.kind is StageKind.CONFIRM
+
+
+def test_levers_are_not_tried_where_they_leave_too_little_time_for_the_survivors() -> None:
+    close = TRUE | {"pgo": (1.3, 1.4)}
+    asked = request_for_servers(
+        levers=("jemalloc", "tcmalloc", "mimalloc", "huge-pages"),
+    )
+    first = ended(next_stage(asked, []), close)
+    block = first.block_seconds
+    left = 4 * 3 * block  # Three blocks of three subjects fit, three of seven do not.
+    budget = (first.run.seconds + left) / 0.7
+    hurried = replace(asked, design=replace(asked.design, budget=budget))
+    hurried = replace(hurried, grade=Grade.ANSWERS)
+    stage = next_stage(hurried, [first])
+    assert isinstance(stage, Stage)
+    assert {each.name for each in stage.candidates} == {"lto+pgo", "pgo"}
+    ample = next_stage(replace(hurried, design=asked.design), [first])
+    assert isinstance(ample, Stage)
+    assert len(ample.candidates) == 6
+
+
 def test_a_candidate_of_a_long_name_is_measured_with_levers_that_make_it_longer() -> None:
     long = Candidate.of("o3+native+lto+pgo+bolt", "clang-22", "clang-22")
-    asked = request(
-        dbms=load_dbms("postgresql"),
-        source="apt:postgresql",
-        train=("point-query",),
+    asked = request_for_servers(
         candidates=(long,),
         levers=("huge-pages", "jemalloc"),
     )
@@ -444,7 +480,7 @@ def test_a_winner_whose_choosing_runs_were_deleted_has_a_page_without_the_search
 
 
 def test_a_candidate_whose_rung_was_deleted_wins_nothing_and_the_search_goes_on() -> None:
-    asked = request(dbms=load_dbms("postgresql"), source="apt:postgresql", levers=("jemalloc",))
+    asked = request_for_servers(levers=("jemalloc",))
     lever = "lto+pgo+jemalloc"
     faster = TRUE | {lever: (1.5, 1.6)}
     first = ended(next_stage(asked, []), faster)

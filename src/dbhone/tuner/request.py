@@ -24,6 +24,8 @@ from dbhone.units import count_of
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import expected_seconds, usual_grade
 from dbhone.workload import suite as suites
+from dbhone.workload import suite_tasks
+from dbhone.workload.task import Scale
 
 _CONFIRMING_SHARE = 0.3
 """The share of the budget that is kept for the confirming run."""
@@ -43,7 +45,7 @@ class Request:
 
     ``train`` are the sets to train on. ``design.budget`` is given. ``tolerated`` is the loss that a
     step may have, as a fraction. Builds are verified at the ``grade``. ``inputs`` are known as soon
-    as the source is here.
+    as the source is here. ``lacking`` are the levers that this machine does not have just now.
     """
 
     dbms: Dbms
@@ -56,6 +58,12 @@ class Request:
     grade: Grade
     tolerated: float
     inputs: Inputs | None = None
+    lacking: frozenset[str] = frozenset()
+
+    @property
+    def available_levers(self) -> tuple[str, ...]:
+        """The levers that are tried on the best build."""
+        return tuple(word for word in self.levers if word not in self.lacking)
 
     @property
     def budget(self) -> float:
@@ -128,7 +136,13 @@ def make_request(
             hint="say it: --train SET; 'hone suites' lists the sets",
         )
     suites.full_names(suites.load(suite), train)
-    space = find_space(dbms, options.variants, options.compilers, options.levers)
+    space = find_space(
+        dbms,
+        options.variants,
+        options.compilers,
+        options.levers,
+        cache_bytes=_cache_bytes(suite, options.workload.size),
+    )
     request = Request(
         dbms=dbms,
         source=reference,
@@ -141,8 +155,15 @@ def make_request(
         levers=space.levers,
         grade=options.grade or usual_grade(dbms.name),
         tolerated=options.tolerated,
+        lacking=frozenset(space.levers) & space.left_out.keys(),
     )
     return request, space
+
+
+def _cache_bytes(suite: str, size: str) -> int:
+    """Return how large a server's cache will be, 0 for a size that drives none."""
+    loaded = suites.load(suite)
+    return suite_tasks.cache_bytes(loaded, Scale(size=size)) if size in loaded.server_sizes else 0
 
 
 def find_source(

@@ -300,10 +300,11 @@ def _print_plan(context: Context, request: Request, space: Space, first: Stage) 
     print_plan(context, first.experiment())
     for name, reason in space.left_out.items():
         context.out.print(f"Left out: {name}: {reason}.", soft_wrap=True)
-    levers = f" With the best build these levers are tried: {', '.join(request.levers)}."
+    words = request.available_levers
+    levers = f" With the best build these levers are tried: {', '.join(words)}."
     context.out.print(
         "Then the better half is measured again in twice as many blocks, and once more at most,"
-        f" while there is time for choosing.{levers if request.levers else ''} Finally the best"
+        f" while there is time for choosing.{levers if words else ''} Finally the best"
         f" is verified at the grade {request.grade.value} and measured afresh against the base, for"
         f" which {duration(request.reserve)} of the budget of {duration(request.budget)} are kept.",
     )
