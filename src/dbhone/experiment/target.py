@@ -30,6 +30,7 @@ from dbhone.source.tree import SourceTree
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import Driver, ServerDriver, load_driver
+from dbhone.workload.suite import Regime
 from dbhone.workload.task import Scale, Task, plain
 
 
@@ -262,7 +263,23 @@ def training_workload(training: Training) -> object:
         "settings": plain(training.settings),
         "command": training.command.argv if training.command else (),
         "scripts": [digest_of_file(path) for path in _training_scripts(training)],
+        **_unusual_caching(training),
     }
+
+
+def _unusual_caching(training: Training) -> dict[str, object]:
+    """Return the regime of a training and its server's cache, as far as they are not the usual.
+
+    What is usual is left out, so that profiles are found that were made before this was told.
+    """
+    suite = suites.load(training.suite)
+    scale = suite_tasks.training_scale(suite, training.scale, training.size)
+    unusual: dict[str, object] = {}
+    if scale.regime is not Regime.CACHED:
+        unusual["regime"] = scale.regime.value
+    if scale.cache_bytes is not None:
+        unusual["cache_bytes"] = scale.cache_bytes
+    return unusual
 
 
 def _training_scripts(training: Training) -> tuple[Path, ...]:
