@@ -23,13 +23,17 @@ _KEPT = 10
 """How many times as large as its code a kept build is."""
 
 
-def check_room(experiment: Experiment, plan: Plan, home: Home) -> None:
-    """Raise MachineError if a plan's servers exceed the memory, or its files the disk."""
+def check_room(experiment: Experiment, plan: Plan, home: Home, hint: str = "") -> None:
+    """Raise MachineError if a plan's servers exceed the memory, or its files the disk.
+
+    The ``hint`` is what to do where the disk is too small; without one there is a usual one.
+    """
     check_caches(experiment)
     check_disk(
-        disk_of_builds(plan) + _disk_of_data(experiment),
+        _disk_of_builds(plan) + _disk_of_data(experiment),
         f"the builds and data of {len(experiment.subjects)} subjects",
         home,
+        hint,
     )
 
 
@@ -48,7 +52,16 @@ def check_caches(experiment: Experiment) -> None:
     check_memory(caches, one_by_one=experiment.one_by_one)
 
 
-def disk_of_builds(plan: Plan) -> int:
+def has_memory(experiment: Experiment) -> bool:
+    """Return whether the servers fit into the memory with the caches that they ask for."""
+    try:
+        check_caches(experiment)
+    except MachineError:
+        return False
+    return True
+
+
+def _disk_of_builds(plan: Plan) -> int:
     """Return about how many bytes of disk a plan's builds take, by how large each one's code is.
 
     The objects of one are there at a time, and all builds are kept. Those that are here already,

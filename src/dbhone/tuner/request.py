@@ -12,15 +12,11 @@ from dbhone.dbms.base import Dbms, load_dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import UsageError
 from dbhone.experiment.goals import foresee_dbms
-from dbhone.experiment.plan import Plan
-from dbhone.experiment.room import check_disk, disk_of_builds
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions, parse_side
-from dbhone.home import Home
 from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import KnownVersions
 from dbhone.tuner.inputs import Inputs
 from dbhone.tuner.space import Candidate, Space, find_space
-from dbhone.units import count_of
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import expected_seconds, usual_grade
 from dbhone.workload import suite as suites
@@ -190,16 +186,3 @@ def usual_budget(dbms: Dbms) -> float:
     least = _SERVER_BUDGET if isinstance(dbms, ServerDbms) else _EMBEDDED_BUDGET
     builds = _USUAL_BUILDS * dbms.build_seconds
     return least if builds <= least else 1800.0 * math.ceil(builds / 1800)
-
-
-def check_room(request: Request, plan: Plan, home: Home) -> None:
-    """Raise MachineError if the disk is too small for the builds that the first run's plan makes.
-
-    A search that begins again finds its builds in the home.
-    """
-    check_disk(
-        disk_of_builds(plan),
-        f"the builds of {count_of(len(request.candidates), 'candidate')}",
-        home,
-        hint="try fewer with --variant and --compiler, or choose another folder with --home",
-    )
