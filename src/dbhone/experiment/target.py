@@ -160,11 +160,14 @@ class Target(ABC):
 
     def reload_programs(self, subjects: tuple[str, ...]) -> None:
         """Let the subjects' programs lie elsewhere in memory than in the block before."""
-        page_cache.evict_programs(
-            self.builds[name].path(artifact)
-            for name in subjects
-            for artifact in self.builds[name].manifest.files
-        )
+        page_cache.evict_programs(path for name in subjects for path in self._programs(name))
+
+    def _programs(self, subject: str) -> Iterator[Path]:
+        """Yield the files of a subject's build, and what its own layouts have in another order."""
+        build = self.builds[subject]
+        yield from (build.path(artifact) for artifact in build.manifest.files)
+        for layout in self.experiment.own_layouts(subject, build.layouts):
+            yield layout.path(build.manifest.primary)
 
     @classmethod
     @abstractmethod
