@@ -34,6 +34,23 @@ def test_several_numbers_of_threads_are_several_tasks() -> None:
     assert all(run.data.key == (3, 500) for run in runs)
 
 
+def test_more_rows_take_more_bytes_and_a_users_own_data_what_its_files_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    suite, usual_scale = micro(), Scale(size="quick")
+    usual = suite_tasks.data_bytes(suite, usual_scale)
+    assert usual == suite_tasks.cache_bytes(suite, usual_scale)
+    data = suite_tasks.data_set(suite, usual_scale)
+    rows = int(data.volume)
+    more, fewer = (
+        suite_tasks.data_bytes(suite, Scale(size="quick", data={"tables": 1, "rows": number}))
+        for number in (80 * rows, 100)
+    )
+    assert (more, fewer) == (80 * usual, usual)
+    monkeypatch.setattr(type(data), "least_bytes", 2**50)
+    assert suite_tasks.data_bytes(suite, usual_scale) == 2**50
+
+
 def test_runs_that_end_by_themselves_take_longer_with_more_rows_and_are_given_time() -> None:
     suite = suites.load("batch:insert-select")
     few, many = (

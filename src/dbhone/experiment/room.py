@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 
 from dbhone.dbms.base import load_dbms
@@ -15,7 +14,6 @@ from dbhone.instance.memory import check_memory
 from dbhone.units import size
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
-from dbhone.workload.suite import Regime
 
 _SCRATCH = 100
 """How many times as large as its code a build's objects are, at most."""
@@ -64,15 +62,17 @@ def has_memory(experiment: Experiment) -> bool:
 def _disk_of_builds(plan: Plan) -> int:
     """Return about how many bytes of disk a plan's builds take, by how large each one's code is.
 
-    The objects of one are there at a time, and all builds are kept. Those that are here already,
-    or for which there is no time, take none.
+    The objects of one are there at a time, and all builds are kept, in each layout at least their
+    code. Those that are here already, or for which there is no time, take none.
     """
-    text_bytes = [
-        load_dbms(step.inputs.dbms).text_bytes
+    builds = [
+        (load_dbms(step.inputs.dbms).text_bytes, step.inputs.layouts)
         for step in plan.steps
         if isinstance(step, Compile | PostLink) and not (step.cost.done or step.tentative)
     ]
-    return _SCRATCH * max(text_bytes, default=0) + _KEPT * sum(text_bytes)
+    largest = max((text_bytes for text_bytes, _ in builds), default=0)
+    kept = sum(text_bytes * (_KEPT + layouts) for text_bytes, layouts in builds)
+    return _SCRATCH * largest + kept
 
 
 def check_disk(needed: int, what: str, home: Home, hint: str = "") -> None:
@@ -88,13 +88,14 @@ def check_disk(needed: int, what: str, home: Home, hint: str = "") -> None:
 
 
 def _disk_of_data(experiment: Experiment) -> int:
-    """Return about how many bytes the loaded data takes, with a copy for each server that is up.
+    """Return about how many bytes the loaded data takes.
 
-    Where all data is cached it is not larger than the cache that the size proposes.
+    It is kept for each source, whose data directories may differ, and copied for each server that
+    is up.
     """
     suite = suites.load(experiment.suite)
     if not suite.server_sizes:
         return 0
-    cached = dataclasses.replace(experiment.scale, regime=Regime.CACHED, cache_bytes=None)
+    kept = {(subject.inputs.dbms, subject.inputs.source) for subject in experiment.subjects}
     up = 1 if experiment.one_by_one else len(experiment.subjects)
-    return suite_tasks.cache_bytes(suite, cached) * (1 + up)
+    return suite_tasks.data_bytes(suite, experiment.scale) * (len(kept) + up)
