@@ -2,7 +2,7 @@
 
 Whatever needs a server goes through here: training, verification and measuring. Loaded data is
 made once for each DBMS version, scale and settings that shape data, and kept in the home; each
-instance gets a copy of it.
+instance gets a copy of it. Of a version under development it is made once for each source.
 """
 
 from __future__ import annotations
@@ -181,7 +181,8 @@ class ServerPool:
     def _key(self, spec: ServerSpec, content: DataSet) -> str:
         seed = () if content.seed is None else (content.seed,)
         settings = [[setting.name, setting.value, setting.origin] for setting in _loading(spec)]
-        parts = [self.workload.driver.name, *content.key, self._scripts, *seed, *settings]
+        loaded = [self.workload.driver.name, *content.key, self._scripts, *seed, *settings]
+        parts = [*loaded, *_source_of_data(spec)]
         return data.key(spec.dbms.name, spec.installation.version, parts)
 
     def _load(
@@ -209,6 +210,14 @@ class ServerPool:
             printed = self.clients.verify(server)
             server.stop()
         return self.workload.driver.verification(printed)
+
+
+def _source_of_data(spec: ServerSpec) -> tuple[str, ...]:
+    """Return the source of a server whose version does not tell whose data it can read."""
+    unreleased, installation = spec.dbms.unreleased, spec.installation
+    if unreleased is None or unreleased.search(installation.version) is None:
+        return ()
+    return (installation.source,)
 
 
 def _loading(spec: ServerSpec) -> tuple[RequestedSetting, ...]:
