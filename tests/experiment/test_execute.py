@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -17,6 +17,7 @@ from dbhone.errors import (
     DriverError,
     HoneError,
     NoSpaceError,
+    ServerError,
     SettingsError,
     UsageError,
 )
@@ -71,13 +72,23 @@ class PretendedService(BuildService):
 class PretendedTarget:
     """Answers alike for all subjects but those that are named as broken."""
 
-    def __init__(self, broken: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, broken: frozenset[str] = frozenset(), silent: frozenset[str] = frozenset()
+    ) -> None:
         self._broken = broken
+        self._silent = silent
 
-    def __call__(self, *_: object) -> PretendedTarget:
+    def __call__(self, _: object, builds: Mapping[str, object], *__: object) -> PretendedTarget:
+        self._ask(builds)
         return self
 
+    def _ask(self, subjects: Iterable[str]) -> None:
+        for name in subjects:
+            if name in self._silent:
+                raise ServerError(f"{name} crashed when asked for its settings")
+
     def check_settings(self, _experiment: object, subject: SubjectDeclaration, *_: object) -> None:
+        self._ask((subject.name,))
         for setting in subject.settings:
             if setting.name == "sync_bin_log":
                 raise SettingsError("there is no setting 'sync_bin_log'")
@@ -240,6 +251,28 @@ def test_a_subject_that_answers_otherwise_is_broken_and_the_others_are_measured(
         "pgo": "it crashed",
     }
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
+
+
+def test_a_subject_whose_server_tells_no_settings_is_broken_and_the_others_are_measured(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = PretendedTarget(silent=frozenset({"pgo"}))
+    monkeypatch.setattr(execute, "target_class", lambda _: target)
+    run = bench.execute(parse(AMPLE, name="x.toml"))
+    broken = {each.name: each.broken for each in run.subjects if each.broken}
+    assert broken == {"pgo": "pgo crashed when asked for its settings"}
+    assert PretendedMeasuring.subjects == ("rel", "control", "o1")
+
+
+def test_where_the_base_tells_no_settings_no_other_subject_is_broken(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = PretendedTarget(silent=frozenset({"rel", "control", "pgo"}))
+    monkeypatch.setattr(execute, "target_class", lambda _: target)
+    with pytest.raises(ServerError, match="rel crashed"):
+        bench.execute(parse(AMPLE, name="x.toml"))
+    assert bench.run is not None
+    assert not any(each.broken for each in bench.store.run(bench.run.id).subjects)
 
 
 class PretendedVerification(Verification):

@@ -6,7 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from dbhone.dbms.base import load_dbms
 from dbhone.errors import MachineError
+from dbhone.experiment import room
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.load import load_shipped, parse
 from dbhone.experiment.model import Experiment
@@ -14,6 +16,7 @@ from dbhone.experiment.planning import make_plan
 from dbhone.experiment.room import check_caches, check_disk, check_open_files, check_room
 from dbhone.home import Home, Session
 from tests.experiment.test_load_servers import GOOD
+from tests.experiment.test_planning import Known
 
 GIB = 1024**3
 
@@ -67,6 +70,30 @@ def test_a_full_disk_is_told_before_anything_is_compiled(
     with pytest.raises(MachineError, match="the builds and data of 4 subjects need about") as error:
         check_room(experiment, plan, session.home)
     assert "hone clean" in (error.value.hint or "")
+
+
+def disk_asked_for(
+    experiment: Experiment, home: Home, monkeypatch: pytest.MonkeyPatch, *, built: bool
+) -> int:
+    """Return how many bytes an experiment is said to take, with its builds here already or not."""
+    asked: list[int] = []
+    kept = {subject.inputs.variant.name: 9 for subject in experiment.subjects} if built else {}
+    monkeypatch.setattr(room, "check_disk", lambda needed, *_: asked.append(needed))
+    monkeypatch.setattr(room, "check_caches", lambda _: None)
+    check_room(experiment, make_plan(experiment, Known(kept=kept)), home)
+    return asked[0]
+
+
+def test_each_layout_of_a_build_takes_its_code_at_least(
+    monkeypatch: pytest.MonkeyPatch, session: Session
+) -> None:
+    usual, in_layouts = (
+        disk_asked_for(declared(design), session.home, monkeypatch, built=False)
+        for design in ("", "layouts = 6")
+    )
+    text_bytes = load_dbms("postgresql").text_bytes
+    # The base's build has those of the control and of the subject with other settings, too.
+    assert in_layouts - usual == (3 * 6 + 6) * text_bytes
 
 
 def test_a_home_that_is_not_there_yet_has_its_parents_room(session: Session) -> None:

@@ -19,11 +19,12 @@ from dbhone.workload.task import Scale
 
 SUITE = suites.load("sysbench:micro")
 SMOKE = Scale(size="smoke", data={"rows": 10_000})
+SOURCE = "5" * 64
 _MIB = 1024**2
 
 
 def cost(session: Session, scale: Scale = SMOKE, version: str = "8.0.45") -> DataCost:
-    return DataEstimator(session.home).cost("mysql", version, (), SUITE, scale)
+    return DataEstimator(session.home).cost("mysql", version, (), SUITE, scale, source=SOURCE)
 
 
 def keep(session: Session, name: str, volume: float, seconds: float, copy: float) -> Path:
@@ -66,8 +67,17 @@ def test_kept_data_is_not_loaded_again_where_the_version_is_known(session: Sessi
     driver = load_driver_of(ServerDriver, SUITE.driver)
     content = suite_tasks.data_set(SUITE, SMOKE)
     scripts = [digest_of_file(path) for path in driver.load_scripts(content)]
-    name = data_name(load_server_dbms("mysql"), "8.0.45", (), driver, content, scripts)
+    name = data_name(
+        load_server_dbms("mysql"), "8.0.45", (), driver, content, scripts, source=SOURCE
+    )
     keep(session, name, content.volume, 5.0, 0.5)
     assert cost(session).load.done
     assert cost(session).copy_seconds == pytest.approx(0.5, rel=0.05)
     assert not cost(session, version="").load.done
+
+
+def test_a_users_own_data_takes_what_its_files_take(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(suite_tasks.data_set(SUITE, SMOKE)), "least_bytes", 2**50)
+    assert cost(session).size == 2**50

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.manifest import KeptFile
+from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base_server import Installation
 from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.experiment.order import BlockSeed
@@ -16,9 +19,11 @@ from dbhone.experiment.server_data import loading_settings
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.home import Session
 from dbhone.instance.client import connect
+from dbhone.instance.programs import installation_of
 from dbhone.workload import suite as suites
 from dbhone.workload.drivers.base import ServerDriver, load_driver_of
 from dbhone.workload.task import Scale
+from tests.compilation.plain_build import plain_build
 from tests.instance import lives
 from tests.instance.conftest import skip_without_account
 
@@ -49,6 +54,49 @@ def test_a_server_has_another_layout_of_its_code_in_each_block() -> None:
     ]
     assert {one.installation.prefix for one in in_blocks} == {Path("/p/1"), Path("/p/2")}
     assert all(one.tools == usual for one in in_blocks)
+
+
+def data_key(session: Session, version: str, source: str) -> str:
+    """Return the key of the loaded data of a PostgreSQL."""
+    suite = suites.load("sysbench:micro")
+    workload = ServerWorkload(
+        suite=suite, driver=load_driver_of(ServerDriver, suite.driver), scale=Scale(size="smoke")
+    )
+    installation = Installation(
+        dbms="postgresql",
+        version=version,
+        prefix=Path("/p"),
+        server=Path("/p/bin/postgres"),
+        source=source,
+    )
+    spec = ServerSpec(dbms=lives.Postgresql(), installation=installation, settings=(), env={})
+    pool = ServerPool(session, workload, lambda _: None)
+    return pool._key(spec, pool.clients.data)
+
+
+@pytest.mark.parametrize("version", ["15.16", "9.6.24"])
+def test_one_release_has_one_set_of_loaded_data(session: Session, version: str) -> None:
+    assert data_key(session, version, "1" * 64) == data_key(session, version, "2" * 64)
+
+
+@pytest.mark.parametrize("version", ["19devel", "18beta1", "17rc1", "9.6rc1"])
+def test_each_source_of_a_version_under_development_has_data_of_its_own(
+    session: Session, version: str
+) -> None:
+    assert data_key(session, version, "1" * 64) != data_key(session, version, "2" * 64)
+    assert data_key(session, version, "1" * 64) == data_key(session, version, "1" * 64)
+
+
+def test_the_server_of_a_build_tells_its_source(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    for name in ("postgres", "initdb"):
+        program = tmp_path / "bin" / name
+        program.touch()
+        program.chmod(0o755)
+    inputs = BuildInputs(dbms="postgresql", source="dir:/x", variant=parse_variant("rel"))
+    kept = KeptFile(path="bin/postgres", bytes=0, sha256="0" * 64)
+    build = plain_build(tmp_path, inputs, source_digest="5" * 64, files={"server": kept})
+    assert installation_of(lives.Postgresql(), build).source == "5" * 64
 
 
 def mariadb_with(**settings: str) -> ServerSpec:

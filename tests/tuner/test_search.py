@@ -9,6 +9,7 @@ from dbhone.dbms.base import load_dbms
 from dbhone.errors import BudgetSpentError, UsageError
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
+from dbhone.experiment.participants import LEFT_OUT
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
 from dbhone.home import Home, open_session
 from dbhone.measurement.machine import read_machine
@@ -45,6 +46,12 @@ def request(**changes: object) -> Request:
         tolerated=0.03,
     )
     return replace(asked, **changes)  # type: ignore[arg-type]
+
+
+def request_for_servers(**changes: object) -> Request:
+    """Return a request for the best build of a server."""
+    of_server = {"dbms": load_dbms("postgresql"), "source": "apt:postgresql"}
+    return request(**of_server | {"train": ("point-query",)} | changes)
 
 
 def ended(
@@ -221,19 +228,55 @@ def test_where_nothing_is_faster_nothing_wins() -> None:
 
 
 def test_levers_are_tried_on_the_best_build_only() -> None:
-    asked = request(dbms=load_dbms("postgresql"), source="apt:postgresql", levers=("jemalloc",))
+    asked = request_for_servers(levers=("jemalloc",))
     first = ended(next_stage(asked, []), TRUE)
     stage = next_stage(asked, [first])
     assert isinstance(stage, Stage)
     assert [each.name for each in stage.candidates] == ["lto+pgo", "lto+pgo+jemalloc"]
 
 
+def test_a_lever_that_the_machine_lacks_takes_no_part_and_keeps_the_search_the_same() -> None:
+    levers = ("jemalloc", "tcmalloc")
+    asked = request_for_servers(levers=levers)
+    without = replace(asked, lacking=frozenset({"jemalloc"}))
+    assert without.name == asked.name
+    stage = next_stage(without, [ended(next_stage(asked, []), TRUE)])
+    assert isinstance(stage, Stage)
+    assert [each.name for each in stage.candidates] == ["lto+pgo", "lto+pgo+tcmalloc"]
+
+
+def test_a_single_survivor_is_confirmed_at_once_where_no_lever_is_available() -> None:
+    asked = request_for_servers(
+        levers=("jemalloc",),
+        lacking=frozenset({"jemalloc"}),
+    )
+    stage = next_stage(asked, [ended(next_stage(asked, []), TRUE)])
+    assert isinstance(stage, Stage)
+    assert stage.kind is StageKind.CONFIRM
+
+
+def test_levers_are_not_tried_where_they_leave_too_little_time_for_the_survivors() -> None:
+    close = TRUE | {"pgo": (1.3, 1.4)}
+    asked = request_for_servers(
+        levers=("jemalloc", "tcmalloc", "mimalloc", "huge-pages"),
+    )
+    first = ended(next_stage(asked, []), close)
+    block = first.block_seconds
+    left = 4 * 3 * block  # Three blocks of three subjects fit, three of seven do not.
+    budget = (first.run.seconds + left) / 0.7
+    hurried = replace(asked, design=replace(asked.design, budget=budget))
+    hurried = replace(hurried, grade=Grade.ANSWERS)
+    stage = next_stage(hurried, [first])
+    assert isinstance(stage, Stage)
+    assert {each.name for each in stage.candidates} == {"lto+pgo", "pgo"}
+    ample = next_stage(replace(hurried, design=asked.design), [first])
+    assert isinstance(ample, Stage)
+    assert len(ample.candidates) == 6
+
+
 def test_a_candidate_of_a_long_name_is_measured_with_levers_that_make_it_longer() -> None:
     long = Candidate.of("o3+native+lto+pgo+bolt", "clang-22", "clang-22")
-    asked = request(
-        dbms=load_dbms("postgresql"),
-        source="apt:postgresql",
-        train=("point-query",),
+    asked = request_for_servers(
         candidates=(long,),
         levers=("huge-pages", "jemalloc"),
     )
@@ -277,6 +320,29 @@ def test_a_run_whose_candidates_all_broke_has_ended_and_a_cut_off_one_has_not() 
     assert has_ended(whole)
     assert not has_ended(replace(whole, state=RunState.FAILED))
     assert not has_ended(replace(whole, state=RunState.RUNNING))
+
+
+def test_a_rung_of_which_nothing_is_left_has_ended_and_what_was_sound_before_is_confirmed() -> None:
+    asked = request_for_servers(levers=("jemalloc",))
+    first = ended(next_stage(asked, []), TRUE)
+    stage = next_stage(asked, [first])
+    second = ended(stage, TRUE, broken=("lto+pgo", "lto+pgo+jemalloc"))
+    run = replace(second.run, state=RunState.FAILED)
+    lacking = Warning(code=LEFT_OUT, text="", subject="lto+pgo+jemalloc")
+    described = tuple(each for each in run.subjects if each.name != lacking.subject)
+    assert not has_ended(replace(run, subjects=described))
+    run = replace(run, subjects=described, warnings=(lacking,))
+    assert has_ended(run)
+    confirming = next_stage(asked, [first, replace(second, run=run)])
+    assert isinstance(confirming, Stage)
+    assert [each.name for each in confirming.candidates] == ["pgo"]
+
+
+def test_a_run_whose_candidates_were_all_left_out_is_tried_again() -> None:
+    run = ended(next_stage(request(), []), TRUE, broken=NAMES).run
+    lacking = tuple(Warning(code=LEFT_OUT, text="", subject=name) for name in NAMES)
+    failed = replace(run, state=RunState.FAILED, subjects=run.subjects[:1], warnings=lacking)
+    assert not has_ended(failed)
 
 
 def test_a_run_that_was_cut_off_goes_on_before_another_is_made(tmp_path: Path) -> None:
@@ -415,7 +481,7 @@ def test_a_winner_whose_choosing_runs_were_deleted_has_a_page_without_the_search
 
 
 def test_a_candidate_whose_rung_was_deleted_wins_nothing_and_the_search_goes_on() -> None:
-    asked = request(dbms=load_dbms("postgresql"), source="apt:postgresql", levers=("jemalloc",))
+    asked = request_for_servers(levers=("jemalloc",))
     lever = "lto+pgo+jemalloc"
     faster = TRUE | {lever: (1.5, 1.6)}
     first = ended(next_stage(asked, []), faster)

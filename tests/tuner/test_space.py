@@ -7,6 +7,7 @@ import pytest
 from dbhone.compilation.bolt import find_usable_bolt
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import HoneError, UsageError
+from dbhone.instance.levers.base import Unavailable
 from dbhone.requirements import Requirement
 from dbhone.tuner import space as space_module
 from dbhone.tuner.space import Candidate, find_space, goals_for_more, usual_compilers
@@ -118,6 +119,19 @@ def test_candidates_of_one_name_are_refused_before_anything_is_built() -> None:
     levers = ("cpus=0,2", "cpus=0-2")
     with pytest.raises(UsageError, match="two candidates would be called"):
         find_space(load_dbms("postgresql"), ("lto",), ("gcc",), levers)
+
+
+def test_a_lever_that_the_machine_lacks_is_left_out_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(words: tuple[str, ...], *_: object) -> Unavailable | None:
+        missing = Unavailable(reason="it is not installed", hint="apt-get install libjemalloc2")
+        return missing if words == ("jemalloc",) else None
+
+    monkeypatch.setattr(space_module, "refusal", refused)
+    space = find_space(load_dbms("postgresql"), ("lto",), ("gcc",), ("jemalloc", "tcmalloc"))
+    assert space.left_out == {"jemalloc": "it is not installed (apt-get install libjemalloc2)"}
+    assert space.levers == ("jemalloc", "tcmalloc")
 
 
 def test_levers_can_be_chosen_and_none_is_a_choice() -> None:

@@ -31,6 +31,7 @@ def test_a_dump_is_restored_and_a_folder_copied(folder: Path) -> None:
     copied = given(folder=str(folder), database="shop")
     assert copied.data_folder == DataFolder(path=folder, database="shop")
     assert copied.volume == 1003
+    assert copied.least_bytes == 1003
 
 
 @pytest.mark.parametrize("name", ["PG_VERSION", "base/1", "base/2"])

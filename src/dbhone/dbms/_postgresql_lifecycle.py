@@ -69,6 +69,8 @@ class PostgresqlLife(ServerDbms):
     huge_pages = MappingProxyType({"huge_pages": "on"})
     reserved = frozenset({"data_directory", "config_file", "hba_file", "ident_file"})
     foreign_data = re.compile(r"database files are incompatible with server")
+    # Each of their commits may have another version of the catalogue (CATALOG_VERSION_NO).
+    unreleased = re.compile(r"\d(?:devel|alpha|beta|rc)")
     own_files = frozenset(
         {
             *("external_pid_file", "log_directory", "log_filename", "stats_temp_directory"),

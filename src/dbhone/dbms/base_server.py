@@ -33,7 +33,8 @@ class Installation:
 
     ``server`` is the program that runs; ``prefix`` the folder below which its other files
     are looked for (``bin``, ``share``, …). ``version`` is what it says of itself. ``libraries``
-    are folders of libraries that it brings and that the loader must be told of.
+    are folders of libraries that it brings and that the loader must be told of. ``source`` is the
+    digest of the tree that it was built of or came in, empty where that is unknown.
     """
 
     dbms: str
@@ -41,6 +42,7 @@ class Installation:
     prefix: Path
     server: Path
     libraries: tuple[Path, ...] = ()
+    source: str = ""
 
     def environment(self, *more: Path) -> dict[str, str]:
         """Return the variable that names the folders of libraries, those of ``more`` included."""
@@ -120,6 +122,8 @@ class ServerDbms(Dbms):
     """Settings that an experiment may not set, besides the fixed ones, as hone sets them."""
     foreign_data: re.Pattern[str]
     """What its log says of a data directory that another version has made."""
+    unreleased: re.Pattern[str] | None = None
+    """How versions are called of which one source may not read the data of another."""
     own_files: frozenset[str] = frozenset()
     """Settings that name files and peers of one server: not taken from a user's own file."""
     data_settings: frozenset[str] = frozenset()

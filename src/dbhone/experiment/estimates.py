@@ -79,7 +79,15 @@ class BuildEstimator:
         """Return what a server's loaded data costs, None of an embedded DBMS."""
         if not suite.server_sizes:
             return None
-        return self._data.cost(inputs.dbms, self.version(inputs), settings, suite, scale)
+        tree = recall(inputs.source, self._home)
+        return self._data.cost(
+            inputs.dbms,
+            self.version(inputs),
+            settings,
+            suite,
+            scale,
+            source=inputs.source if tree is None else tree.digest,
+        )
 
     def absence(self, experiment: Experiment, subject: SubjectDeclaration) -> HoneError | None:
         """Return the error that tells why a subject cannot take part here, None if it can.

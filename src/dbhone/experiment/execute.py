@@ -268,10 +268,27 @@ class Execution:
         self._builds = builds
         self._note_identical(builds)
         make = target_class(self._experiment.suite)
-        self._made_target = make(self._experiment, builds, self._session, self._recorder)
-        self._earlier.check_settings(builds, self._target)
-        for name, build in builds.items():
+        self._break_silent(make)
+        sound = {name: builds[name] for name in builds if self._participants.has(name)}
+        self._made_target = make(self._experiment, sound, self._session, self._recorder)
+        self._earlier.check_settings(sound, self._target)
+        for name, build in sound.items():
             self._describe(name, build)
+
+    def _break_silent(self, make: type[Target]) -> None:
+        """Break each subject whose server crashes when it is asked for its settings.
+
+        The base's is asked first: without it nothing can be compared.
+        """
+        base = self._experiment.base.name
+        for name in sorted(self._builds, key=lambda name: name != base):
+            subject, build = self._subjects[name], self._builds[name].build
+            try:
+                make.check_settings(self._experiment, subject, build, self._session)
+            except ServerError as error:
+                if name == base:
+                    raise
+                self._break(name, error.text_with_log)
 
     @property
     def _target(self) -> Target:

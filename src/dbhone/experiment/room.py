@@ -24,14 +24,18 @@ _KEPT = 10
 """How many times as large as its code a kept build is."""
 
 
-def check_room(experiment: Experiment, plan: Plan, home: Home) -> None:
-    """Raise MachineError if a plan's servers exceed memory or open files, or its files the disk."""
+def check_room(experiment: Experiment, plan: Plan, home: Home, hint: str = "") -> None:
+    """Raise MachineError if a plan's servers exceed memory or open files, or its files the disk.
+
+    The ``hint`` is what to do where the disk is too small; without one there is a usual one.
+    """
     check_caches(experiment)
     check_open_files(experiment)
     check_disk(
-        disk_of_builds(plan) + _disk_of_data(experiment, plan),
+        _disk_of_builds(plan) + _disk_of_data(experiment, plan),
         f"the builds and data of {len(experiment.subjects)} subjects",
         home,
+        hint,
     )
 
 
@@ -70,18 +74,29 @@ def check_open_files(experiment: Experiment) -> None:
         open_files.check_open_files(needed, f"the server of {subject.name}")
 
 
-def disk_of_builds(plan: Plan) -> int:
+def has_memory(experiment: Experiment) -> bool:
+    """Return whether the servers fit into the memory with the caches that they ask for."""
+    try:
+        check_caches(experiment)
+    except MachineError:
+        return False
+    return True
+
+
+def _disk_of_builds(plan: Plan) -> int:
     """Return about how many bytes of disk a plan's builds take, by how large each one's code is.
 
-    The objects of one are there at a time, and all builds are kept. Those that are here already,
-    or for which there is no time, take none.
+    The objects of one are there at a time, and all builds are kept, in each layout at least their
+    code. Those that are here already, or for which there is no time, take none.
     """
-    text_bytes = [
-        load_dbms(step.inputs.dbms).text_bytes
+    builds = [
+        (load_dbms(step.inputs.dbms).text_bytes, step.inputs.layouts)
         for step in plan.steps
         if isinstance(step, Compile | PostLink) and not (step.cost.done or step.tentative)
     ]
-    return _SCRATCH * max(text_bytes, default=0) + _KEPT * sum(text_bytes)
+    largest = max((text_bytes for text_bytes, _ in builds), default=0)
+    kept = sum(text_bytes * (_KEPT + layouts) for text_bytes, layouts in builds)
+    return _SCRATCH * largest + kept
 
 
 def check_disk(needed: int, what: str, home: Home, hint: str = "") -> None:

@@ -50,11 +50,19 @@ def data_name(
     driver: ServerDriver,
     content: DataSet,
     scripts: Sequence[str],
+    *,
+    source: str,
 ) -> str:
-    """Return the name under which loaded data is kept; ``scripts`` are the driver's, as digests."""
+    """Return the name under which loaded data is kept; ``scripts`` are the driver's, as digests.
+
+    The ``source`` counts where a version does not tell whose data its servers can read.
+    """
     seed = () if content.seed is None else (content.seed,)
     own = [[it.name, it.value, it.origin] for it in loading_settings(dbms, settings)]
-    return data.key(dbms.name, version, [driver.name, *content.key, list(scripts), *seed, *own])
+    is_released = dbms.unreleased is None or dbms.unreleased.search(version) is None
+    of_source = () if version and is_released else (source,)
+    parts = [driver.name, *content.key, list(scripts), *seed, *own, *of_source]
+    return data.key(dbms.name, version, parts)
 
 
 class DataEstimator:
@@ -71,13 +79,18 @@ class DataEstimator:
         settings: Sequence[RequestedSetting],
         suite: suites.Suite,
         scale: Scale,
+        *,
+        source: str,
     ) -> DataCost:
-        """Return what the data of a server costs; the ``version`` is empty if it is not known."""
+        """Return what the data of a server costs; the ``version`` is empty if it is not known.
+
+        The ``source`` is the digest of its tree, or its reference where there is no tree yet.
+        """
         server = load_server_dbms(dbms)
         driver = load_driver_of(ServerDriver, suite.driver)
         content = suite_tasks.data_set(suite, scale)
         scripts = [digest_of_file(path) for path in driver.load_scripts(content)]
-        name = data_name(server, version, settings, driver, content, scripts)
+        name = data_name(server, version, settings, driver, content, scripts, source=source)
         kept = data.find(self._home, name) if version else None
         if kept is not None:
             load, size = DONE, disk_size(kept.path)
@@ -125,9 +138,7 @@ class DataEstimator:
 
 
 def _guessed_size(content: DataSet, suite: suites.Suite, scale: Scale) -> int:
-    if content.data_folder is not None:
-        return int(content.volume)
     usual = Scale(size=scale.size, data=scale.files)
     growth = content.volume / suite_tasks.data_set(suite, usual).volume
     cached = suite.server_sizes[scale.size].cache[Regime.CACHED]
-    return int(_EMPTY + _PART_OF_CACHE * cached * growth)
+    return max(int(_EMPTY + _PART_OF_CACHE * cached * growth), content.least_bytes)

@@ -2,7 +2,7 @@
 
 Whatever needs a server goes through here: training, verification and measuring. Loaded data is
 made once for each DBMS version, scale and settings that shape data, and kept in the home; each
-instance gets a copy of it.
+instance gets a copy of it. Of a version under development it is made once for each source.
 """
 
 from __future__ import annotations
@@ -184,8 +184,10 @@ class ServerPool:
             remove_tree(saved.path)
 
     def _key(self, spec: ServerSpec, content: DataSet) -> str:
-        driver, version = self.workload.driver, spec.installation.version
-        return data_name(spec.dbms, version, spec.settings, driver, content, self._scripts)
+        own, driver = spec.installation, self.workload.driver
+        return data_name(
+            spec.dbms, own.version, spec.settings, driver, content, self._scripts, source=own.source
+        )
 
     def _load(
         self, spec: ServerSpec, content: DataSet, keep: Callable[[Path], data.Saved]

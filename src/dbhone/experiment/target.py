@@ -30,6 +30,7 @@ from dbhone.source.tree import SourceTree
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import Driver, ServerDriver, load_driver
+from dbhone.workload.suite import Regime
 from dbhone.workload.task import Scale, Task, plain
 
 
@@ -172,11 +173,14 @@ class Target(ABC):
 
     def reload_programs(self, subjects: tuple[str, ...]) -> None:
         """Let the subjects' programs lie elsewhere in memory than in the block before."""
-        page_cache.evict_programs(
-            self.builds[name].path(artifact)
-            for name in subjects
-            for artifact in self.builds[name].manifest.files
-        )
+        page_cache.evict_programs(path for name in subjects for path in self._programs(name))
+
+    def _programs(self, subject: str) -> Iterator[Path]:
+        """Yield the files of a subject's build, and what its own layouts have in another order."""
+        build = self.builds[subject]
+        yield from (build.path(artifact) for artifact in build.manifest.files)
+        for layout in self.experiment.own_layouts(subject, build.layouts):
+            yield layout.path(build.manifest.primary)
 
     @classmethod
     @abstractmethod
@@ -187,7 +191,10 @@ class Target(ABC):
     def check_settings(
         cls, experiment: Experiment, subject: SubjectDeclaration, build: Build, session: Session
     ) -> None:
-        """Raise SettingsError if a server that is built like this lacks a subject's settings."""
+        """Raise SettingsError if a server that is built like this lacks a subject's settings.
+
+        Raises ServerError if the server does not answer.
+        """
         del experiment, subject, build, session
 
     def state(self, subject: str) -> ServerState:
@@ -279,7 +286,23 @@ def training_workload(training: Training) -> object:
         "settings": plain(training.settings),
         "command": training.command.argv if training.command else (),
         "scripts": [digest_of_file(path) for path in _training_scripts(training)],
+        **_unusual_caching(training),
     }
+
+
+def _unusual_caching(training: Training) -> dict[str, object]:
+    """Return the regime of a training and its server's cache, as far as they are not the usual.
+
+    What is usual is left out, so that profiles are found that were made before this was told.
+    """
+    suite = suites.load(training.suite)
+    scale = suite_tasks.training_scale(suite, training.scale, training.size)
+    unusual: dict[str, object] = {}
+    if scale.regime is not Regime.CACHED:
+        unusual["regime"] = scale.regime.value
+    if scale.cache_bytes is not None:
+        unusual["cache_bytes"] = scale.cache_bytes
+    return unusual
 
 
 def _training_scripts(training: Training) -> tuple[Path, ...]:

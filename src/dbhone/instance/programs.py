@@ -36,6 +36,7 @@ def installation_of(dbms: ServerDbms, build: Build) -> Installation:
         prefix=installed.prefix,
         server=build.path(build.manifest.primary),
         libraries=tuple(build.folder / name for name in build.manifest.libraries),
+        source=build.manifest.source_digest,
     )
 
 

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dbhone.experiment.participants import LEFT_OUT
 from dbhone.experiment.subjects import CONTROL
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.sample_array import SampleArray
@@ -57,14 +58,18 @@ def of_kind(finished: Sequence[EndedRun], kind: StageKind) -> list[EndedRun]:
 def has_ended(run: Run) -> bool:
     """Return whether nothing more can come of a run of a search.
 
-    One whose candidates all broke has failed for good: it found that they are not to be used.
+    One has failed for good if its candidates broke, or some broke and the rest were left out: it
+    found that they are not to be used. Where all were left out, the machine may be mended.
     """
     if run.state is RunState.DONE:
         return True
-    subjects = {subject.name: subject for subject in run.subjects}
-    candidates = [name for name in run.declared.subjects if name not in {BASE, CONTROL}]
-    return run.state is RunState.FAILED and all(
-        name in subjects and subjects[name].broken is not None for name in candidates
+    candidates = set(run.declared.subjects) - {BASE, CONTROL}
+    broken = {subject.name for subject in run.subjects if subject.broken is not None}
+    left_out = {warning.subject for warning in run.warnings if warning.code == LEFT_OUT}
+    return (
+        run.state is RunState.FAILED
+        and not broken.isdisjoint(candidates)
+        and candidates <= broken | left_out
     )
 
 

@@ -12,19 +12,17 @@ from dbhone.dbms.base import Dbms, load_dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import UsageError
 from dbhone.experiment.goals import foresee_dbms
-from dbhone.experiment.plan import Plan
-from dbhone.experiment.room import check_disk, disk_of_builds
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions, parse_side
-from dbhone.home import Home
 from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import KnownVersions
 from dbhone.tuner.inputs import Inputs
 from dbhone.tuner.run_name import search_name
 from dbhone.tuner.space import Candidate, Space, find_space
-from dbhone.units import count_of
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import expected_seconds, usual_grade
 from dbhone.workload import suite as suites
+from dbhone.workload import suite_tasks
+from dbhone.workload.task import Scale
 
 _CONFIRMING_SHARE = 0.3
 """The share of the budget that is kept for the confirming run."""
@@ -41,7 +39,7 @@ class Request:
 
     ``train`` are the sets to train on. ``design.budget`` is given. ``tolerated`` is the loss that a
     step may have, as a fraction. Builds are verified at the ``grade``. ``inputs`` are known as soon
-    as the source is here.
+    as the source is here. ``lacking`` are the levers that this machine does not have just now.
     """
 
     dbms: Dbms
@@ -54,6 +52,12 @@ class Request:
     grade: Grade
     tolerated: float
     inputs: Inputs | None = None
+    lacking: frozenset[str] = frozenset()
+
+    @property
+    def available_levers(self) -> tuple[str, ...]:
+        """The levers that are tried on the best build."""
+        return tuple(word for word in self.levers if word not in self.lacking)
 
     @property
     def budget(self) -> float:
@@ -126,7 +130,13 @@ def make_request(
             hint="say it: --train SET; 'hone suites' lists the sets",
         )
     suites.full_names(suites.load(suite), train)
-    space = find_space(dbms, options.variants, options.compilers, options.levers)
+    space = find_space(
+        dbms,
+        options.variants,
+        options.compilers,
+        options.levers,
+        cache_bytes=_cache_bytes(suite, options.workload.size),
+    )
     request = Request(
         dbms=dbms,
         source=reference,
@@ -139,8 +149,15 @@ def make_request(
         levers=space.levers,
         grade=options.grade or usual_grade(dbms.name),
         tolerated=options.tolerated,
+        lacking=frozenset(space.levers) & space.left_out.keys(),
     )
     return request, space
+
+
+def _cache_bytes(suite: str, size: str) -> int:
+    """Return how large a server's cache will be, 0 for a size that drives none."""
+    loaded = suites.load(suite)
+    return suite_tasks.cache_bytes(loaded, Scale(size=size)) if size in loaded.server_sizes else 0
 
 
 def find_source(
@@ -167,16 +184,3 @@ def usual_budget(dbms: Dbms) -> float:
     least = _SERVER_BUDGET if isinstance(dbms, ServerDbms) else _EMBEDDED_BUDGET
     builds = _USUAL_BUILDS * dbms.build_seconds
     return least if builds <= least else 1800.0 * math.ceil(builds / 1800)
-
-
-def check_room(request: Request, plan: Plan, home: Home) -> None:
-    """Raise MachineError if the disk is too small for the builds that the first run's plan makes.
-
-    A search that begins again finds its builds in the home.
-    """
-    check_disk(
-        disk_of_builds(plan),
-        f"the builds of {count_of(len(request.candidates), 'candidate')}",
-        home,
-        hint="try fewer with --variant and --compiler, or choose another folder with --home",
-    )

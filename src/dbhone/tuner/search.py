@@ -215,7 +215,10 @@ def _is_lost(effect: Effect, tolerated: float) -> bool:
 
 
 def _next_rung(request: Request, choosing: Sequence[EndedRun], left: float) -> Stage | None:
-    """Return another rung, None if the choice is made or the time for choosing is spent."""
+    """Return another rung, None if the choice is made or the time for choosing is spent.
+
+    The levers are not tried where they would leave too little time for the builds.
+    """
     last = choosing[-1].samples.subjects
     ranked = [standing for standing in ranking(choosing) if standing.name in last]
     number = len(choosing)
@@ -223,16 +226,16 @@ def _next_rung(request: Request, choosing: Sequence[EndedRun], left: float) -> S
     if not ranked or number >= _RUNGS:
         return None
     by_name = tried(choosing)
-    candidates = [by_name[name] for name in best]
-    if number == 1:
-        candidates += _with_levers(candidates[0], request.levers)
-    if len(candidates) < 2 or _is_at_ceiling(choosing[-1], ranked[0]):
+    alone = tuple(by_name[name] for name in best)
+    if _is_at_ceiling(choosing[-1], ranked[0]):
         return None
-    seconds = choosing[-1].block_seconds * (len(candidates) + 1)
-    blocks = min(blocks_of_rung(number), int(left / seconds))
-    if blocks < blocks_of_rung(0):
-        return None
-    return rung(request, tuple(candidates), number, left, blocks)
+    levers = request.available_levers if number == 1 else ()
+    for candidates in ((*alone, *_with_levers(alone[0], levers)), alone):
+        seconds = choosing[-1].block_seconds * (len(candidates) + 1)
+        blocks = min(blocks_of_rung(number), int(left / seconds))
+        if len(candidates) > 1 and blocks >= blocks_of_rung(0):
+            return rung(request, candidates, number, left, blocks)
+    return None
 
 
 def _is_at_ceiling(ended: EndedRun, best: Standing) -> bool:

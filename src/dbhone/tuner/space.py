@@ -25,7 +25,8 @@ from dbhone.experiment.goals import BOLT, CLANG, Goal, goals
 from dbhone.experiment.resolve import MOST_LETTERS
 from dbhone.experiment.templates import as_name
 from dbhone.files import digest_of
-from dbhone.instance.applied_levers import canonical
+from dbhone.instance.applied_levers import canonical, refusal
+from dbhone.instance.levers.base import LeverContext
 
 BASE = "rel"
 """The variant and the name of the base: what distributions ship, by their usual compiler."""
@@ -99,7 +100,7 @@ def candidate_of(name: str, section: Mapping[str, Any]) -> Candidate:
 class Space:
     """The candidates in the order of promise, and why others of the space are none.
 
-    ``levers`` are tried on the best build.
+    ``levers`` are tried on the best build, but for those that are among the ``left_out``.
     """
 
     candidates: tuple[Candidate, ...]
@@ -112,11 +113,12 @@ def find_space(
     variants: tuple[str, ...] = (),
     compilers: tuple[str, ...] = (),
     levers: tuple[str, ...] = (),
+    cache_bytes: int = 0,
 ) -> Space:
     """Return the space for a DBMS on this machine; what is empty is chosen by hone.
 
-    Raises UsageError or ToolError if something that was asked for is impossible, or if nothing is
-    possible.
+    ``cache_bytes`` is how large the cache of a server will be. Raises UsageError or ToolError if
+    something that was asked for is impossible, or if nothing is possible.
     """
     chosen = tuple(dict.fromkeys(compilers)) or usual_compilers()
     wanted = variants or (*_VARIANTS[:2], *_FOR_LIBRARIES, *_VARIANTS[2:])
@@ -135,6 +137,7 @@ def find_space(
         raise UsageError(f"no build can be tried here: {reasons}", hint="'hone doctor' says more")
     found = _levers_of(dbms, levers)
     _check_names(candidates, found)
+    left_out |= _lacking(dbms, found, cache_bytes)
     return Space(candidates=tuple(candidates), levers=found, left_out=left_out)
 
 
@@ -192,6 +195,19 @@ def _levers_of(dbms: Dbms, words: tuple[str, ...]) -> tuple[str, ...]:
     if words == NO_LEVERS:
         return ()
     return tuple(dict.fromkeys(canonical((word,))[0] for word in words or _LEVERS))
+
+
+def _lacking(dbms: Dbms, levers: Sequence[str], cache_bytes: int) -> dict[str, str]:
+    """Return the levers that this machine lacks, with the reasons."""
+    if not isinstance(dbms, ServerDbms):
+        return {}
+    context = LeverContext(value="", dbms=dbms, cache_bytes=cache_bytes, servers=1)
+    refusals = {word: refusal((word,), context) for word in levers}
+    return {
+        word: f"{reason.reason} ({reason.hint})" if reason.hint else reason.reason
+        for word, reason in refusals.items()
+        if reason is not None
+    }
 
 
 def usual_compilers() -> tuple[str, ...]:

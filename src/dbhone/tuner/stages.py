@@ -10,11 +10,13 @@ from typing import Any
 from dbhone.analysis.selection import blocks_of_rung
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
 from dbhone.errors import UsageError
+from dbhone.experiment import room
 from dbhone.experiment.load import parse
-from dbhone.experiment.model import Experiment
+from dbhone.experiment.model import Experiment, Servers
 from dbhone.experiment.planning import Estimator, make_plan
 from dbhone.experiment.subjects import CONTROL
 from dbhone.experiment.templates import OPTIONS, design_table, file_text, workload_table
+from dbhone.home import Home
 from dbhone.tuner.request import Request
 from dbhone.tuner.run_name import RunName, StageKind
 from dbhone.tuner.space import BASE, Candidate
@@ -89,6 +91,22 @@ def _stage(
     candidates: tuple[Candidate, ...],
     last: Mapping[str, Mapping[str, Any]],
 ) -> Stage:
+    """Return a run whose servers are up side by side if there is memory for that just now."""
+    whole = _written(request, kind, number, what, candidates, last)
+    if room.has_memory(whole.experiment()):
+        return whole
+    one = {**last, "design": {"servers": Servers.ONE.value, **last["design"]}}
+    return _written(request, kind, number, what, candidates, one)
+
+
+def _written(
+    request: Request,
+    kind: StageKind,
+    number: int,
+    what: str,
+    candidates: tuple[Candidate, ...],
+    last: Mapping[str, Mapping[str, Any]],
+) -> Stage:
     controls = {CONTROL: {"like": BASE}} if kind is StageKind.CONFIRM else {}
     sections = {candidate.name: candidate.section() for candidate in candidates}
     if kind is StageKind.CONFIRM:
@@ -107,6 +125,20 @@ def _stage(
     )
     name = str(RunName(search=request.name, kind=kind, number=number + 1))
     return Stage(kind=kind, name=name, text=text, candidates=candidates)
+
+
+def check_room(request: Request, estimator: Estimator, home: Home) -> None:
+    """Raise MachineError if memory or disk are too small for the first choosing run.
+
+    A search that begins again finds its builds in the home.
+    """
+    first = rung(request, request.candidates, 0, request.for_choosing).experiment()
+    room.check_room(
+        first,
+        make_plan(first, estimator),
+        home,
+        hint="try fewer with --variant and --compiler, or choose another folder with --home",
+    )
 
 
 def _design(request: Request, budget: float, *, seed: int) -> dict[str, Any]:

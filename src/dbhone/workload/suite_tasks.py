@@ -78,14 +78,19 @@ def _seconds(declared: ServerSet, size: ServerSize, suite: Suite, scale: Scale) 
     A warm-up grows with the data, but ignores longer steps: it only has to fill the caches.
     """
     default = size.seconds[declared.kind]
-    default_data = data_set(suite, Scale(size=scale.size, data=scale.files))
-    growth = data_set(suite, scale).volume / default_data.volume
+    growth = _growth(suite, scale)
     if declared.events is not None:
         return default * growth
     requested = scale.seconds or default
     if not declared.warm_up:
         return requested
     return min(requested, float(math.ceil(default * max(1.0, growth))))
+
+
+def _growth(suite: Suite, scale: Scale) -> float:
+    """Return how many times as large as the size's own the data is."""
+    own = data_set(suite, Scale(size=scale.size, data=scale.files))
+    return data_set(suite, scale).volume / own.volume
 
 
 def training_scale(suite: Suite, scale: Scale, size: str) -> Scale:

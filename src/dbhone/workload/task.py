@@ -74,6 +74,11 @@ class DataSet(ABC):
         """The amount of data in a unit of the driver's own: only ratios are used."""
 
     @property
+    def least_bytes(self) -> int:
+        """The bytes that it takes at least once it is loaded, 0 where only its volume is known."""
+        return 0
+
+    @property
     def loaders(self) -> int:
         """The number of clients that load the data at the same time."""
         return 1

@@ -29,7 +29,6 @@ from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import together
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.planning import make_plan
 from dbhone.experiment.verifying import test_harness
 from dbhone.home import Session
 from dbhone.measurement.record import Run, Subject
@@ -40,11 +39,11 @@ from dbhone.report.terminal import show_table
 from dbhone.source.known_versions import known_versions
 from dbhone.tuner.ended_runs import begun_elsewhere, finished_of, has_ended, runs_named
 from dbhone.tuner.inputs import Inputs, inputs_of
-from dbhone.tuner.request import Request, SearchOptions, check_room, make_request
+from dbhone.tuner.request import Request, SearchOptions, make_request
 from dbhone.tuner.results import results
 from dbhone.tuner.search import Decision, keep_rejection, only_loses, run_search
 from dbhone.tuner.space import Space, goals_for_more
-from dbhone.tuner.stages import Stage, check_budget, confirmation, rung
+from dbhone.tuner.stages import Stage, check_budget, check_room, confirmation, rung
 from dbhone.units import duration
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import check_needs
@@ -229,8 +228,7 @@ def _check(context: Context, request: Request, session: Session, *, force: bool)
     with shown(context.err, verbose=context.verbose) as listen:
         harness = test_harness(BuildService(session, listen))
         check_needs(request.dbms.name, request.grade, harness)
-    first = rung(request, request.candidates, 0, request.for_choosing).experiment()
-    check_room(request, make_plan(first, BuildEstimator(session.home)), session.home)
+    check_room(request, BuildEstimator(session.home), session.home)
 
 
 def _look(context: Context, first: Stage, session: Session, *, refresh: bool = False) -> Inputs:
@@ -307,10 +305,11 @@ def _print_plan(context: Context, request: Request, space: Space, first: Stage) 
     print_plan(context, first.experiment())
     for name, reason in space.left_out.items():
         context.out.print(f"Left out: {name}: {reason}.", soft_wrap=True)
-    levers = f" With the best build these levers are tried: {', '.join(request.levers)}."
+    words = request.available_levers
+    levers = f" With the best build these levers are tried: {', '.join(words)}."
     context.out.print(
         "Then the better half is measured again in twice as many blocks, and once more at most,"
-        f" while there is time for choosing.{levers if request.levers else ''} Finally the best"
+        f" while there is time for choosing.{levers if words else ''} Finally the best"
         f" is verified at the grade {request.grade.value} and measured afresh against the base, for"
         f" which {duration(request.reserve)} of the budget of {duration(request.budget)} are kept.",
     )

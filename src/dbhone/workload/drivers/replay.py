@@ -89,6 +89,11 @@ class UsersData(DataSet):
         return float(max(sum(path.stat().st_size for path in self._files), 1))
 
     @property
+    def least_bytes(self) -> int:
+        """The size of a dump or of a data directory."""
+        return int(self.volume)
+
+    @property
     def _files(self) -> tuple[Path, ...]:
         if self.database is None:
             return (self.source,)

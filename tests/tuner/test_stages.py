@@ -1,0 +1,72 @@
+"""The runs of a search, and whether the machine has room for the first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from dbhone.errors import MachineError
+from dbhone.experiment.model import Servers
+from dbhone.experiment.plan import Cost, DataCost
+from dbhone.home import Home
+from dbhone.tuner.request import Request
+from dbhone.tuner.stages import check_room, rung
+from tests.experiment.test_planning import Known
+from tests.tuner.test_search import request, request_for_servers
+
+GIB = 1024**3
+
+
+def let_be_free(monkeypatch: pytest.MonkeyPatch, memory: int, disk: int) -> None:
+    found = SimpleNamespace(available=memory, total=256 * GIB)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: found)
+    usage = SimpleNamespace(free=disk)
+    monkeypatch.setattr("dbhone.experiment.room.shutil.disk_usage", lambda _: usage)
+
+
+def all_built(asked: Request) -> Known:
+    """Return an estimator that finds all builds of the first choosing run, and no data."""
+    subjects = rung(asked, asked.candidates, 0, 3600.0).experiment().subjects
+    data = DataCost(label="rows", name="data", load=Cost(seconds=9.0), size=GIB, copy_seconds=1.0)
+    return Known(kept={subject.inputs.variant.name: 9 for subject in subjects}, data=data)
+
+
+def test_builds_that_are_here_already_need_no_more_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_be_free(monkeypatch, memory=64 * GIB, disk=1)
+    asked = request()
+    with pytest.raises(MachineError, match="the builds and data of 5 subjects need") as error:
+        check_room(asked, Known(), Home(tmp_path))
+    assert "--variant" in (error.value.hint or "")
+    let_be_free(monkeypatch, memory=64 * GIB, disk=20 * GIB)
+    check_room(asked, all_built(asked), Home(tmp_path))
+
+
+def test_data_that_exceeds_the_disk_is_told_though_all_builds_are_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_be_free(monkeypatch, memory=64 * GIB, disk=1)
+    asked = request_for_servers()
+    with pytest.raises(MachineError, match="of disk"):
+        check_room(asked, all_built(asked), Home(tmp_path))
+
+
+def test_a_rung_whose_servers_do_not_fit_into_the_free_memory_has_one_up_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = request_for_servers()
+    let_be_free(monkeypatch, memory=64 * GIB, disk=GIB)
+    assert rung(asked, asked.candidates, 0, 3600.0).experiment().servers is Servers.ALL
+    let_be_free(monkeypatch, memory=GIB, disk=GIB)
+    assert rung(asked, asked.candidates, 0, 3600.0).experiment().servers is Servers.ONE
+
+
+def test_a_server_that_does_not_fit_alone_is_refused_before_anything_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_be_free(monkeypatch, memory=GIB // 64, disk=1024 * GIB)
+    with pytest.raises(MachineError, match="a server with a cache of"):
+        check_room(request_for_servers(), Known(), Home(tmp_path))
