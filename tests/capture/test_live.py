@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pymysql
 import pytest
+from pg8000 import dbapi as pg8000
 
+from dbhone.capture import live
 from dbhone.capture.capture import CaptureOptions
 from dbhone.capture.live import capture_live
-from dbhone.capture.servers.base import Connection, load_server, parse_address
+from dbhone.capture.servers.base import (
+    Connection,
+    NoAnswerError,
+    RefusedError,
+    load_server,
+    parse_address,
+)
 from dbhone.errors import MachineError
 from dbhone.home import Home
+from tests.capture.pretended import ON, PUT_BACK, Pretended
 from tests.capture.test_made_up import address_of
 from tests.workload.live import started
 
@@ -85,6 +95,105 @@ def test_a_server_that_does_not_listen_there_is_told_without_a_librarys_words() 
     with pytest.raises(MachineError, match=r"Connection refused$") as refused:
         server.connect(address, None)
     assert "where it listens" in (refused.value.hint or "")
+
+
+ADDRESS = parse_address("mysql://me@db1")
+
+
+@pytest.fixture
+def pretended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pretended:
+    """Return a server that takes every statement; no watcher waits for one that does not answer."""
+    server = Pretended(tmp_path / "asked")
+    monkeypatch.setattr(live, "load_server", lambda _: server)
+    monkeypatch.setattr(live, "_PATIENCE", 0.0)
+    return server
+
+
+def captured_of(
+    folder: Path,
+    waiting: Callable[[float], None] = lambda _: None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Capture the pretended server for a moment; its folder must have no note of it then."""
+    capture_live(
+        Home(folder / "home"),
+        ADDRESS,
+        0.01,
+        folder / "a.workload",
+        CaptureOptions(),
+        ask=lambda _: None,
+        tell=tell,
+        waiting=waiting,
+    )
+
+
+def notes(folder: Path) -> list[Path]:
+    return list((folder / "home" / "logging").glob("*"))
+
+
+def test_where_the_log_cannot_be_read_nothing_is_switched_on(
+    tmp_path: Path, pretended: Pretended
+) -> None:
+    pretended.refused |= {"the log", *PUT_BACK}
+    with pytest.raises(RefusedError, match="the log"):
+        captured_of(tmp_path)
+    assert not {*ON, *PUT_BACK} & set(pretended.asked())
+    assert not notes(tmp_path)
+
+
+def test_where_a_setting_may_not_be_changed_the_others_are_put_back_and_no_note_stays(
+    tmp_path: Path, pretended: Pretended
+) -> None:
+    pretended.refused |= {ON[1], PUT_BACK[0]}
+    with pytest.raises(RefusedError, match=ON[1]):
+        captured_of(tmp_path)
+    assert pretended.asked()[-4:] == [*ON, *PUT_BACK]
+    assert not notes(tmp_path)
+
+
+@pytest.mark.parametrize(("error", "tries"), [(RefusedError, 1), (NoAnswerError, 3)])
+def test_the_watcher_tries_again_only_where_the_server_does_not_answer(
+    pretended: Pretended,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[MachineError],
+    tries: int,
+) -> None:
+    tried: list[None] = []
+
+    def connect(*_: object) -> Connection:
+        tried.append(None)
+        raise error("not now") if len(tried) < 3 else RefusedError("never")
+
+    monkeypatch.setattr(pretended, "connect", connect)
+    monkeypatch.setattr(live, "_PATIENCE", 600.0)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    with pytest.raises(RefusedError):
+        live._put_back_patiently(ADDRESS, None, pretended.logging_statements(pretended))
+    assert len(tried) == tries
+
+
+@pytest.mark.parametrize(
+    ("protocol", "error", "kind"),
+    [
+        ("mysql", pymysql.OperationalError(1227, "Access denied"), RefusedError),
+        ("mysql", pymysql.OperationalError(2013, "Lost connection"), NoAnswerError),
+        ("mysql", pymysql.OperationalError(1040, "Too many connections"), NoAnswerError),
+        ("postgresql", pg8000.DatabaseError({"C": "42501", "M": "denied"}), RefusedError),
+        ("postgresql", pg8000.DatabaseError({"C": "57P03", "M": "starting up"}), NoAnswerError),
+        ("postgresql", pg8000.InterfaceError("network error"), NoAnswerError),
+    ],
+)
+def test_a_refusal_is_no_missing_answer(
+    monkeypatch: pytest.MonkeyPatch, protocol: str, error: Exception, kind: type[MachineError]
+) -> None:
+    def connect(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("pymysql.connect", connect)
+    monkeypatch.setattr("pg8000.dbapi.connect", connect)
+    address = parse_address(f"{protocol}://me@db1/shop")
+    with pytest.raises(kind):
+        load_server(protocol).connect(address, None)
 
 
 @pytest.mark.integration

@@ -26,6 +26,8 @@ from dbhone.capture.servers.base import (
     Address,
     Connection,
     LoggingStatements,
+    NoAnswerError,
+    RefusedError,
     ServerLog,
     load_server,
     parse_address,
@@ -115,9 +117,8 @@ def capture_live(
                 hint="wait for its end: it restores the settings that it found",
             )
         statements = server.logging_statements(connection)
-        with _logging(home, address, password, connection, statements) as begin:
-            log = server.log(connection)
-            begin()
+        log = server.log(connection)
+        with _logging(home, address, password, connection, statements):
             tell(f"the server logs all statements for {seconds:.0f} s")
             _wait(log, seconds, waiting)
         tell("its settings are restored")
@@ -161,6 +162,19 @@ def _execute(connection: Connection, statements: tuple[str, ...]) -> None:
         connection.rows(statement)
 
 
+def _switch_on(connection: Connection, statements: LoggingStatements, note: Path) -> None:
+    """Switch logging on; where the server refuses that, put back what it did not refuse."""
+    try:
+        _execute(connection, statements.switch_on)
+    except RefusedError:
+        for statement in statements.put_back:
+            # Who may not put a setting back may not have changed it either.
+            with contextlib.suppress(RefusedError):
+                connection.rows(statement)
+        note.unlink(missing_ok=True)
+        raise
+
+
 @contextlib.contextmanager
 def _logging(
     home: Home,
@@ -168,8 +182,8 @@ def _logging(
     password: str | None,
     connection: Connection,
     statements: LoggingStatements,
-) -> Iterator[Callable[[], None]]:
-    """Yield what switches logging on; put the settings back in the end, whatever ends it."""
+) -> Iterator[None]:
+    """Switch logging on, and put the settings back in the end, whatever ends it."""
     make_root(home)
     folder = home.root / _FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -182,8 +196,9 @@ def _logging(
             "put_back": statements.put_back,
         }
         write_whole(note, json.dumps(content))
+        _switch_on(connection, statements, note)
         try:
-            yield lambda: _execute(connection, statements.switch_on)
+            yield
         finally:
             _put_back_surely(address, password, connection, statements)
             note.unlink(missing_ok=True)
@@ -250,7 +265,7 @@ def _put_back_patiently(
             with load_server(address.protocol).connect(address, password) as connection:
                 _execute(connection, statements.put_back)
             return
-        except MachineError:
+        except NoAnswerError:
             if time.monotonic() > deadline:
                 raise
             time.sleep(1)

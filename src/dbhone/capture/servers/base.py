@@ -10,7 +10,7 @@ from typing import BinaryIO
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from dbhone import registry
-from dbhone.errors import UsageError
+from dbhone.errors import MachineError, UsageError
 
 DRAWER = "dbhone.capture.servers"
 SYNTAX = "postgresql://USER@HOST:PORT/DATABASE or mysql://USER@HOST:PORT"
@@ -66,12 +66,23 @@ def parse_address(text: str) -> Address:
     )
 
 
+class NoAnswerError(MachineError):
+    """The server did not answer, or was not ready to: it may answer later."""
+
+
+class RefusedError(MachineError):
+    """The server answered, and refused what it was asked for."""
+
+
 class Connection(ABC):
     """A connection to a user's server, on which each statement is a transaction of its own."""
 
     @abstractmethod
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
-        """Return the rows of a statement. Raises MachineError with the server's own words."""
+        """Return the rows of a statement.
+
+        Raises NoAnswerError where the server does not answer, and RefusedError with its own words.
+        """
 
     @abstractmethod
     def close(self) -> None:
@@ -111,7 +122,7 @@ class LoggedServer(ABC):
 
     @abstractmethod
     def connect(self, address: Address, password: str | None) -> Connection:
-        """Return a connection. Raises MachineError if the server refuses it."""
+        """Return a connection. Raises NoAnswerError or RefusedError."""
 
     @abstractmethod
     def claim(self, connection: Connection) -> bool:

@@ -22,6 +22,8 @@ from dbhone.capture.servers.base import (
     Connection,
     LoggedServer,
     LoggingStatements,
+    NoAnswerError,
+    RefusedError,
     ServerLog,
 )
 from dbhone.errors import MachineError
@@ -31,6 +33,10 @@ _RIGHTS = (
     " mysql.general_log"
 )
 _VARIABLES = ("general_log", "log_output")
+_OF_CLIENT = range(2000, 3000)
+"""The numbers of errors that a client finds itself: no connection, or one that was lost."""
+_NOT_READY = frozenset({0, 1040, 1053, 1927, 4031})
+"""A closed connection, too many connections, a shutdown, and an end of the connection."""
 
 
 class _PyMySql(Connection):
@@ -48,7 +54,7 @@ class _PyMySql(Connection):
                 charset="utf8mb4",
             )
         except (pymysql.Error, OSError) as error:
-            raise MachineError(f"cannot connect to {address.text}: {_words(error)}") from error
+            raise _kind(error)(f"cannot connect to {address.text}: {_words(error)}") from error
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
         try:
@@ -57,7 +63,7 @@ class _PyMySql(Connection):
                 return list(cursor.fetchall())
         except (pymysql.Error, OSError) as error:
             why = f"the server rejected a query: {_words(error)}"
-            raise MachineError(why, hint=_RIGHTS) from error
+            raise _kind(error)(why, hint=_RIGHTS) from error
 
     def close(self) -> None:
         try:
@@ -155,6 +161,15 @@ class MysqlServer(LoggedServer):
         """Return the rows of the log's table from now on."""
         assert isinstance(connection, _PyMySql), "a connection of this kind of server"
         return _Table(connection)
+
+
+def _kind(error: Exception) -> type[NoAnswerError | RefusedError]:
+    """Return what an error is: the server did not answer, or it refused."""
+    number = error.args[0] if error.args else 0
+    refused = isinstance(error, pymysql.Error) and isinstance(number, int)
+    if refused and number not in _OF_CLIENT and number not in _NOT_READY:
+        return RefusedError
+    return NoAnswerError
 
 
 def _words(error: Exception) -> str:
