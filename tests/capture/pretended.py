@@ -17,6 +17,7 @@ from dbhone.capture.servers.base import (
 
 ON = ("SET a = 1", "SET b = 1")
 PUT_BACK = ("SET b = 0", "SET a = 0")
+REMOVE = ("empty it",)
 
 
 class PretendedLog(ServerLog):
@@ -68,7 +69,9 @@ class Pretended(LoggedServer, Connection):
         return True
 
     def logging_statements(self, connection: Connection) -> LoggingStatements:
-        return LoggingStatements(switch_on=ON, put_back=PUT_BACK)
+        return LoggingStatements(
+            switch_on=ON, put_back=PUT_BACK, remove=REMOVE, told=("replicas have it, too",)
+        )
 
     def log(self, connection: Connection) -> ServerLog:
         connection.rows("the log")

@@ -12,6 +12,7 @@ from pg8000 import dbapi as pg8000
 from dbhone.capture import live
 from dbhone.capture.capture import CaptureOptions
 from dbhone.capture.live import capture_live
+from dbhone.capture.servers import mysql
 from dbhone.capture.servers.base import (
     Connection,
     NoAnswerError,
@@ -21,7 +22,7 @@ from dbhone.capture.servers.base import (
 )
 from dbhone.errors import MachineError
 from dbhone.home import Home
-from tests.capture.pretended import ON, PUT_BACK, Pretended
+from tests.capture.pretended import ON, PUT_BACK, REMOVE, Pretended
 from tests.capture.test_made_up import address_of
 from tests.workload.live import started
 
@@ -194,6 +195,60 @@ def test_a_refusal_is_no_missing_answer(
     address = parse_address(f"{protocol}://me@db1/shop")
     with pytest.raises(kind):
         load_server(protocol).connect(address, None)
+
+
+def test_what_was_logged_is_removed_once_it_is_fetched(
+    tmp_path: Path, pretended: Pretended
+) -> None:
+    told: list[str] = []
+    captured_of(tmp_path, tell=told.append)
+    assert pretended.asked() == ["the log", *ON, *PUT_BACK, "fetch", *REMOVE]
+    assert "replicas have it, too" in told
+
+
+class Lost(BaseException):
+    """What ends a capture in its middle."""
+
+
+def test_what_was_logged_is_removed_also_where_a_capture_is_interrupted(
+    tmp_path: Path, pretended: Pretended
+) -> None:
+    def lose(_: float) -> None:
+        raise Lost
+
+    with pytest.raises(Lost):
+        captured_of(tmp_path, waiting=lose)
+    assert pretended.asked() == ["the log", *ON, *PUT_BACK, *REMOVE]
+    assert not notes(tmp_path)
+
+
+class Tables(Connection):
+    """A MySQL whose log is off and empty, and that refuses what a test says."""
+
+    def __init__(self, *refused: str) -> None:
+        self._refused = refused
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
+        if any(word in sql for word in self._refused):
+            raise RefusedError("denied")
+        variables = {"general_log": "0", "log_output": "FILE"}
+        return [(value,) for name, value in variables.items() if sql.endswith(f"GLOBAL.{name}")]
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_a_table_is_emptied_only_where_replicas_do_not_get_that() -> None:
+    statements = mysql.PLUGIN.logging_statements(Tables())
+    assert statements.remove == (
+        "SET SESSION sql_log_bin = 0",
+        "TRUNCATE TABLE mysql.general_log",
+    )
+    assert not statements.told
+    for refused in ("sql_log_bin", "TRUNCATE"):
+        statements = mysql.PLUGIN.logging_statements(Tables(refused))
+        assert not statements.remove
+        assert "stays in the table" in statements.told[0]
 
 
 @pytest.mark.integration

@@ -14,7 +14,7 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -118,14 +118,14 @@ def capture_live(
             )
         statements = server.logging_statements(connection)
         log = server.log(connection)
-        with _logging(home, address, password, connection, statements):
-            tell(f"the server logs all statements for {seconds:.0f} s")
+        with _logging(home, address, password, connection, statements) as put_back:
+            for words in (f"the server logs all statements for {seconds:.0f} s", *statements.told):
+                tell(words)
             _wait(log, seconds, waiting)
-        tell("its settings are restored")
-        log.fetch(spool)
+            put_back()
+            tell("its settings are restored")
+            log.fetch(spool)
         spool.flush()
-        if log.remains is not None:
-            tell(log.remains)
         given = CaptureOptions(
             anonymise=options.anonymise, line_prefix=options.line_prefix or log.line_prefix
         )
@@ -157,7 +157,7 @@ def _wait(log: ServerLog, seconds: float, waiting: Callable[[float], None]) -> N
         log.look()
 
 
-def _execute(connection: Connection, statements: tuple[str, ...]) -> None:
+def _execute(connection: Connection, statements: Sequence[str]) -> None:
     for statement in statements:
         connection.rows(statement)
 
@@ -182,8 +182,11 @@ def _logging(
     password: str | None,
     connection: Connection,
     statements: LoggingStatements,
-) -> Iterator[None]:
-    """Switch logging on, and put the settings back in the end, whatever ends it."""
+) -> Iterator[Callable[[], None]]:
+    """Switch logging on; yield what puts the settings back before the log is fetched.
+
+    Whatever ends it, the settings are put back in the end, and what was logged is removed.
+    """
     make_root(home)
     folder = home.root / _FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -193,26 +196,32 @@ def _logging(
             "address": address.text,
             "hone": os.getpid(),
             "watcher": watcher,
-            "put_back": statements.put_back,
+            "put_back": (*statements.put_back, *statements.remove),
         }
         write_whole(note, json.dumps(content))
         _switch_on(connection, statements, note)
+        left = [*statements.put_back, *statements.remove]
+
+        def put_back() -> None:
+            _put_back_surely(address, password, connection, statements.put_back)
+            del left[: len(statements.put_back)]
+
         try:
-            yield
+            yield put_back
         finally:
-            _put_back_surely(address, password, connection, statements)
+            _put_back_surely(address, password, connection, left)
             note.unlink(missing_ok=True)
 
 
 def _put_back_surely(
-    address: Address, password: str | None, connection: Connection, statements: LoggingStatements
+    address: Address, password: str | None, connection: Connection, statements: Sequence[str]
 ) -> None:
-    """Put settings back, on a new connection where the old one is lost."""
+    """Execute what puts settings back, on a new connection where the old one is lost."""
     try:
-        _execute(connection, statements.put_back)
+        _execute(connection, statements)
     except MachineError:
         with load_server(address.protocol).connect(address, password) as again:
-            _execute(again, statements.put_back)
+            _execute(again, statements)
 
 
 @contextlib.contextmanager
@@ -263,7 +272,7 @@ def _put_back_patiently(
     while True:
         try:
             with load_server(address.protocol).connect(address, password) as connection:
-                _execute(connection, statements.put_back)
+                _execute(connection, (*statements.put_back, *statements.remove))
             return
         except NoAnswerError:
             if time.monotonic() > deadline:

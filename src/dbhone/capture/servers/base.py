@@ -102,10 +102,15 @@ class Connection(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggingStatements:
-    """What makes a server log, and what puts its settings back: statements, in their order."""
+    """What makes a server log, and what puts its settings back: statements, in their order.
+
+    ``remove`` removes what was logged, once it is fetched; ``told`` is what users must know before.
+    """
 
     switch_on: tuple[str, ...]
     put_back: tuple[str, ...]
+    remove: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
 
 
 class LoggedServer(ABC):
@@ -142,9 +147,6 @@ class ServerLog(ABC):
 
     line_prefix: str | None = None
     """PostgreSQL's log_line_prefix, where the log has one."""
-
-    remains: str | None = None
-    """What stays at the server that was not there before, None if nothing does."""
 
     def look(self) -> None:  # noqa: B027 - most have nothing to do
         """Look where the log is now: the server may change the file."""

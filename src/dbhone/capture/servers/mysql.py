@@ -33,6 +33,10 @@ _RIGHTS = (
     " mysql.general_log"
 )
 _VARIABLES = ("general_log", "log_output")
+_IS_LOGGED = "SELECT 1 FROM mysql.general_log LIMIT 1"
+_EMPTY = "TRUNCATE TABLE mysql.general_log"
+_NOT_REPLICATED = "SET SESSION sql_log_bin = 0"
+_STAYS = "what is logged stays in the table mysql.general_log"
 _OF_CLIENT = range(2000, 3000)
 """The numbers of errors that a client finds itself: no connection, or one that was lost."""
 _NOT_READY = frozenset({0, 1040, 1053, 1927, 4031})
@@ -79,9 +83,6 @@ class _Table(ServerLog):
         self._connection = connection
         self._own = connection.value("SELECT CONNECTION_ID()")
         self._began = connection.value("SELECT NOW(6)")
-        off = connection.value("SELECT @@GLOBAL.general_log") == "0"
-        empty = not connection.rows("SELECT 1 FROM mysql.general_log LIMIT 1")
-        self._ours = off and empty
 
     def fetch(self, file: BinaryIO) -> None:
         file.write(b"mysqld, Version: hone capture. started with:\n")
@@ -99,15 +100,6 @@ class _Table(ServerLog):
                     file.write(f"{time}\t{thread:6} {command}\t".encode() + text + b"\n")
         except (pymysql.Error, OSError) as error:
             raise MachineError(f"the log cannot be read: {_words(error)}", hint=_RIGHTS) from error
-        self._clear()
-
-    def _clear(self) -> None:
-        """Empty the table, where all that is in it was logged for us."""
-        if self._ours:
-            with contextlib.suppress(MachineError):
-                self._connection.rows("TRUNCATE TABLE mysql.general_log")
-                return
-        self.remains = "what was logged stays in the table mysql.general_log"
 
 
 class MysqlServer(LoggedServer):
@@ -145,22 +137,38 @@ class MysqlServer(LoggedServer):
         return connection.value("SELECT GET_LOCK('hone capture', 0)") == "1"
 
     def logging_statements(self, connection: Connection) -> LoggingStatements:
-        """Return the two global variables, and their values now."""
+        """Return the two global variables, their values now, and what empties the log's table."""
         before = {name: connection.value(f"SELECT @@GLOBAL.{name}") for name in _VARIABLES}
         outputs = [word for word in before["log_output"].split(",") if word != "NONE"]
         output = ",".join(dict.fromkeys([*outputs, "TABLE"]))
+        ours = before["general_log"] == "0" and not connection.rows(_IS_LOGGED)
+        remove = _emptying(connection) if ours else ()
         return LoggingStatements(
             switch_on=(f"SET GLOBAL log_output = '{output}'", "SET GLOBAL general_log = 1"),
             put_back=(
                 f"SET GLOBAL general_log = {before['general_log']}",
                 f"SET GLOBAL log_output = '{before['log_output']}'",
             ),
+            remove=remove,
+            told=() if remove else (_STAYS,),
         )
 
     def log(self, connection: Connection) -> ServerLog:
         """Return the rows of the log's table from now on."""
         assert isinstance(connection, _PyMySql), "a connection of this kind of server"
         return _Table(connection)
+
+
+def _emptying(connection: Connection) -> tuple[str, ...]:
+    """Return what empties the log's table, which is empty now, without replicas; none if refused.
+
+    It is tried, since no catalogue says of all versions what a user may do.
+    """
+    with contextlib.suppress(RefusedError):
+        connection.rows(_NOT_REPLICATED)
+        connection.rows(_EMPTY)
+        return (_NOT_REPLICATED, _EMPTY)
+    return ()
 
 
 def _kind(error: Exception) -> type[NoAnswerError | RefusedError]:
