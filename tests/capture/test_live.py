@@ -251,6 +251,34 @@ def test_a_table_is_emptied_only_where_replicas_do_not_get_that() -> None:
         assert "stays in the table" in statements.told[0]
 
 
+def test_a_session_of_mysql_is_not_idle_while_the_server_logs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    class Cursor:
+        def __enter__(self) -> Cursor:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            """Nothing is open."""
+
+        def execute(self, sql: str, _: object) -> None:
+            asked.append(sql)
+
+        def fetchall(self) -> list[tuple[str]]:
+            return [("1",)]
+
+    class Session:
+        cursor = Cursor
+
+    monkeypatch.setattr("pymysql.connect", lambda **_: Session())
+    log = mysql.PLUGIN.log(mysql.PLUGIN.connect(ADDRESS, None))
+    before = len(asked)
+    log.look()
+    assert len(asked) > before
+
+
 @pytest.mark.integration
 def test_what_clients_ask_meanwhile_is_captured_and_the_settings_are_restored(
     tmp_path: Path,
