@@ -20,7 +20,7 @@ from dbhone.capture.servers.base import (
     load_server,
     parse_address,
 )
-from dbhone.errors import MachineError
+from dbhone.errors import MachineError, UsageError
 from dbhone.home import Home
 from tests.capture.pretended import ON, PUT_BACK, REMOVE, Pretended
 from tests.capture.test_made_up import address_of
@@ -249,6 +249,23 @@ def test_a_table_is_emptied_only_where_replicas_do_not_get_that() -> None:
         statements = mysql.PLUGIN.logging_statements(Tables(refused))
         assert not statements.remove
         assert "stays in the table" in statements.told[0]
+
+
+@pytest.mark.parametrize("logged", [b"", b"2026-05-04T10:20:30.000000Z\t    8 Connect\tme@db1 on\n"])
+def test_where_no_client_asks_anything_that_is_told_with_the_server_s_address(
+    tmp_path: Path, pretended: Pretended, logged: bytes
+) -> None:
+    pretended.logged = logged
+    with pytest.raises(UsageError, match=r"no client asked mysql://me@db1:3306/ anything in 0 s"):
+        captured_of(tmp_path)
+
+
+def test_a_log_that_a_server_gave_has_the_server_s_address_for_a_name(
+    tmp_path: Path, pretended: Pretended
+) -> None:
+    pretended.logged = b"nothing of it is a log\n"
+    with pytest.raises(UsageError, match=r"^mysql://me@db1:3306/ is not a log"):
+        captured_of(tmp_path)
 
 
 def test_a_session_of_mysql_is_not_idle_while_the_server_logs(

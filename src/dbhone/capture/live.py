@@ -8,7 +8,6 @@ process that waits for its end and has a connection of its own; and if both are 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import os
 import signal
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from dbhone.capture.capture import Captured, CaptureOptions, capture
+from dbhone.capture.capture import Captured, CaptureOptions, NoStatementError, capture
 from dbhone.capture.catalogues.base import load_catalogue
 from dbhone.capture.made_up import Catalogue, write_made_up
 from dbhone.capture.servers.base import (
@@ -32,7 +31,7 @@ from dbhone.capture.servers.base import (
     load_server,
     parse_address,
 )
-from dbhone.errors import HoneError, MachineError
+from dbhone.errors import HoneError, MachineError, UsageError
 from dbhone.files import digest_of, text_if_there, write_whole
 from dbhone.home import Home, make_root
 
@@ -106,7 +105,7 @@ def capture_live(
     """Have a server log for this many seconds, and write the workload to a file.
 
     ``waiting`` gets the seconds that are left, every second. Raises MachineError where the server
-    refuses, with its settings put back.
+    refuses, and UsageError where no client asked anything, with its settings put back.
     """
     connection, password = _logged_in(address, ask)
     server = load_server(address.protocol)
@@ -130,9 +129,14 @@ def capture_live(
             anonymise=options.anonymise, line_prefix=options.line_prefix or log.line_prefix
         )
         # The file has no name: it is gone with us, whatever ends us.
-        captured = capture((Path(f"/proc/self/fd/{spool.fileno()}"),), output, given)
-    logs = (dataclasses.replace(log, name=address.text) for log in captured.logs)
-    return dataclasses.replace(captured, logs=tuple(logs))
+        file = Path(f"/proc/self/fd/{spool.fileno()}")
+        try:
+            return capture((file,), output, given, server=address.text)
+        except NoStatementError as error:
+            raise UsageError(
+                f"no client asked {address.text} anything in {seconds:.0f} s",
+                hint="capture for longer, or while clients ask",
+            ) from error
 
 
 def _logged_in(address: Address, ask: Ask) -> tuple[Connection, str | None]:

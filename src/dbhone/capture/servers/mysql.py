@@ -89,8 +89,6 @@ class _Table(ServerLog):
         self._connection.rows("SELECT 1")
 
     def fetch(self, file: BinaryIO) -> None:
-        file.write(b"mysqld, Version: hone capture. started with:\n")
-        file.write(b"Tcp port: 0  Unix socket: -\nTime\t\t    Id Command\tArgument\n")
         query = (
             "SELECT DATE_FORMAT(event_time, '%%Y-%%m-%%dT%%H:%%i:%%s.%%fZ'), thread_id,"
             " command_type, argument FROM mysql.general_log"
