@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.capture.capture import Captured, CaptureOptions, capture
-from dbhone.capture.sql import MYSQL, POSTGRESQL
+from dbhone.capture.sql import MYSQL, OF_ROUTINE, POSTGRESQL
 from dbhone.errors import UsageError
 from dbhone.workload.workload_file import read_header, read_transactions
 from tests.capture import written_logs
@@ -154,6 +154,41 @@ def test_what_was_executed_without_its_values_is_left_out_and_counted(
     found, sessions = captured(tmp_path, log)
     assert found.header.left_out == {why: 1}
     assert [[len(tx) for tx in own] for own in sessions] == [[1]]
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_inner"),
+    [
+        ("SELECT MAX(a) FROM t WHERE a <  NAME_CONST('x',9)", True),
+        ("insert into l values (new.id, NEW.`a b`)", True),
+        ("UPDATE l SET a = OLD.a", True),
+        ("select count(*) into v from t", True),
+        ("CALL p(5, 'NAME_CONST(1) and new.x')", False),
+        ("INSERT INTO t VALUES (1) AS new ON DUPLICATE KEY UPDATE a = new.a", False),
+        ("INSERT INTO t SELECT * FROM old.t", False),
+        ("SELECT old.t.a FROM old.t", False),
+        ("SELECT a INTO @v FROM t", False),
+        ("SELECT '; old.x'", False),
+    ],
+)
+def test_what_a_routine_or_a_trigger_executed_is_left_out_since_its_caller_is_replayed(
+    tmp_path: Path, sql: str, is_inner: bool
+) -> None:
+    log = written_logs.mysql_general([Line(0, 1, Asked(each, None, 0)) for each in ("DO 1", sql)])
+    found, sessions = captured(tmp_path, log)
+    assert found.header.left_out == ({OF_ROUTINE: 1} if is_inner else {})
+    assert (sql in [one.sql for own in sessions for tx in own for one in tx]) is not is_inner
+
+
+def test_a_statement_that_mariadb_s_slow_log_ascribes_to_a_routine_is_left_out(
+    tmp_path: Path,
+) -> None:
+    asked = [Line(at, 1, Asked(sql, None, 1)) for at, sql in enumerate(("DO 1", "CALL p()"))]
+    log = written_logs.mysql_slow(asked)
+    marked = log.replace("SET timestamp", "# Stored_routine: shop.p\nSET timestamp", 1)
+    found, sessions = captured(tmp_path, marked)
+    assert found.header.left_out == {OF_ROUTINE: 1}
+    assert [[[one.sql for one in tx] for tx in own] for own in sessions] == [[["CALL p()"]]]
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in GOLDEN.iterdir()))

@@ -227,10 +227,13 @@ class Tables(Connection):
 
     def __init__(self, *refused: str) -> None:
         self._refused = refused
+        self.triggers = 0
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
         if any(word in sql for word in self._refused):
             raise RefusedError("denied")
+        if "information_schema.TRIGGERS" in sql:
+            return [(self.triggers,)]
         variables = {"general_log": "0", "log_output": "FILE"}
         return [(value,) for name, value in variables.items() if sql.endswith(f"GLOBAL.{name}")]
 
@@ -249,6 +252,12 @@ def test_a_table_is_emptied_only_where_replicas_do_not_get_that() -> None:
         statements = mysql.PLUGIN.logging_statements(Tables(refused))
         assert not statements.remove
         assert "stays in the table" in statements.told[0]
+
+
+def test_users_are_told_of_triggers_before_a_capture() -> None:
+    server = Tables()
+    server.triggers = 2
+    assert "replayed twice" in mysql.PLUGIN.logging_statements(server).told[0]
 
 
 @pytest.mark.parametrize("logged", [b"", b"2026-05-04T10:20:30.000000Z\t    8 Connect\tme@db1 on\n"])

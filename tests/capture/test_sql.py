@@ -80,8 +80,9 @@ def test_what_is_cut_off_is_seen() -> None:
 def test_what_replaying_would_do(
     text: str, effect: TransactionEffect, left_out: str | None
 ) -> None:
-    parts = split(text, MYSQL if "OUTFILE" in text or "=0" in text else POSTGRESQL)
-    found = replay_rule(tuple(parts[::2]), tuple(parts[1::2]))
+    rules = MYSQL if "OUTFILE" in text or "=0" in text else POSTGRESQL
+    parts = split(text, rules)
+    found = replay_rule(tuple(parts[::2]), tuple(parts[1::2]), rules)
     assert found.effect is effect
     assert found.left_out == left_out
 

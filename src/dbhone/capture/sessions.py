@@ -308,7 +308,8 @@ class Sessions:
         if known is not None:
             return known
         if is_whole(pieces, self.rules):
-            rule = replay_rule(pieces, tuple(value for value in values if value is not None))
+            literals = tuple(value for value in values if value is not None)
+            rule = replay_rule(pieces, literals, self.rules)
         else:
             rule, pieces, name = ReplayRule(TransactionEffect.PLAIN, CUT), (), "\0cut"
         if len(self._templates) >= _MOST_TEMPLATES:

@@ -10,12 +10,15 @@ from datetime import datetime
 
 from dbhone.capture.logs._mysql import MysqlRecordReader, without_heading
 from dbhone.capture.logs.base import LogFormat
+from dbhone.capture.sql import OF_ROUTINE
 
 # A record begins with its time, which MariaDB leaves out within a second, or with the user.
 _START = re.compile(r"\n(?:# Time: ([^\n]*)\n)?# User@Host: ([^\n]*)")
 _ID = re.compile(r" Id: +(\d+)")
 _THREAD = re.compile(r"# Thread_id: (\d+)")
 _QUERY_TIME = re.compile(r"# Query_time: (\d+)\.(\d{6})")
+_OF_ROUTINE = "# Stored_routine: "
+"""What MariaDB and Percona Server write before a statement that a routine executed."""
 _DATABASE = re.compile(r"use ([^;\n]+);\n")
 _TIMESTAMP = re.compile(
     r"SET (?:last_insert_id=\d+,)?(?:insert_id=\d+,)?timestamp=(\d+)[^;\n]*;(?:\n|$)"
@@ -32,7 +35,7 @@ class SlowReader(MysqlRecordReader):
         """Take a record."""
         whole = text[start.end() : end]
         position = 0
-        thread, took = None, None
+        thread, took, of_routine = None, None, False
         while whole.startswith("\n#", position) and not whole.startswith(
             _ADMINISTRATOR, position + 1
         ):
@@ -42,6 +45,7 @@ class SlowReader(MysqlRecordReader):
             line = whole[position + 1 : next_line]
             thread = thread or _THREAD.match(line)
             took = took or _QUERY_TIME.match(line)
+            of_routine = of_routine or line.startswith(_OF_ROUTINE)
             position = next_line
         number = thread or _ID.search(start[2])
         if number is None or took is None:
@@ -50,6 +54,9 @@ class SlowReader(MysqlRecordReader):
         rest = without_heading(whole[position + 1 :])
         if not rest.endswith(";"):
             self.not_read(text, start.start(), end)
+            return
+        if of_routine:
+            self.sessions.counted.left_out[OF_ROUTINE] += 1
             return
         self._statement(number[1], start, rest[:-1], took)
 

@@ -37,6 +37,15 @@ _IS_LOGGED = "SELECT 1 FROM mysql.general_log LIMIT 1"
 _EMPTY = "TRUNCATE TABLE mysql.general_log"
 _NOT_REPLICATED = "SET SESSION sql_log_bin = 0"
 _STAYS = "what is logged stays in the table mysql.general_log"
+_ROUTINES = """\
+SELECT (SELECT COUNT(*) FROM information_schema.TRIGGERS
+        WHERE TRIGGER_SCHEMA NOT IN ('mysql', 'sys'))
+     + (SELECT COUNT(*) FROM information_schema.ROUTINES
+        WHERE ROUTINE_SCHEMA NOT IN ('mysql', 'sys'))"""
+_TWICE = (
+    "warning: there are triggers or routines, and the log has what they execute as if clients had"
+    " asked it: what hone does not recognise of it is replayed twice"
+)
 _OF_CLIENT = range(2000, 3000)
 """The numbers of errors that a client finds itself: no connection, or one that was lost."""
 _NOT_READY = frozenset({0, 1040, 1053, 1927, 4031})
@@ -145,6 +154,9 @@ class MysqlServer(LoggedServer):
         output = ",".join(dict.fromkeys([*outputs, "TABLE"]))
         ours = before["general_log"] == "0" and not connection.rows(_IS_LOGGED)
         remove = _emptying(connection) if ours else ()
+        told: tuple[str, ...] = () if remove else (_STAYS,)
+        if connection.value(_ROUTINES) not in ("", "0"):
+            told = (*told, _TWICE)
         return LoggingStatements(
             switch_on=(f"SET GLOBAL log_output = '{output}'", "SET GLOBAL general_log = 1"),
             put_back=(
@@ -152,7 +164,7 @@ class MysqlServer(LoggedServer):
                 f"SET GLOBAL log_output = '{before['log_output']}'",
             ),
             remove=remove,
-            told=() if remove else (_STAYS,),
+            told=told,
         )
 
     def log(self, connection: Connection) -> ServerLog:
