@@ -8,12 +8,14 @@ from __future__ import annotations
 import contextlib
 import io
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbhone.capture.catalogues.base import load_catalogue
 from dbhone.capture.live import write_made_up_dump
 from dbhone.capture.made_up import (
     Catalogue,
@@ -23,7 +25,7 @@ from dbhone.capture.made_up import (
     Table,
     write_made_up,
 )
-from dbhone.capture.servers.base import Address
+from dbhone.capture.servers.base import Address, Connection, parse_address
 from dbhone.errors import UsageError
 from dbhone.workload.drivers.replay import PLUGIN, UsersData
 from tests.workload.live import Live, started
@@ -188,6 +190,110 @@ def test_a_column_without_a_known_type_is_left_empty_or_refused() -> None:
     needed = Column(name="s", kind="strange", spelled="strange", distinct=3, required=True)
     with pytest.raises(UsageError, match=r"type strange can be made up for t\.s"):
         made(Table(name="t", rows=3, columns=(needed,)))
+
+
+class Asked(Connection):
+    """A server that answers what a test says, and nothing to anything else."""
+
+    def __init__(self, answers: dict[str, list[Sequence[object]]]) -> None:
+        self._answers = answers
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
+        return next((rows for words, rows in self._answers.items() if words in sql), [])
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+PG_DUMP = """\
+#!/bin/sh
+for word; do
+  case "$word" in
+    --section=*) section=${word#--section=} ;;
+    --no-subscriptions) without=yes ;;
+  esac
+  file=$word
+done
+cp "$0.$section" "$file"
+test "$without" || echo "CREATE SUBSCRIPTION s CONNECTION 'password=secret'" >> "$file"
+"""
+PRE_DATA = """\
+CREATE FUNCTION public.f() RETURNS int LANGUAGE sql AS $$SELECT 1; $$;
+
+CREATE SERVER a FOREIGN DATA WRAPPER postgres_fdw OPTIONS (
+    host 'se;cret',
+    "user" 'it''s secret'
+);
+
+CREATE SERVER b FOREIGN DATA WRAPPER postgres_fdw;
+
+CREATE USER MAPPING FOR "o;d" SERVER a OPTIONS (
+    password 'secret''; x',
+    "user" 'me'
+);
+
+CREATE TABLE public.kept (a int);
+"""
+
+
+def made_up_of_postgresql(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    answers: dict[str, list[Sequence[object]]],
+    post_data: str = "",
+) -> Catalogue:
+    """Return the catalogue of a PostgreSQL of which pg_dump writes PRE_DATA."""
+    program = folder / "pg_dump"
+    program.write_text(PG_DUMP)
+    program.chmod(0o755)
+    (folder / "pg_dump.pre-data").write_text(PRE_DATA)
+    (folder / "pg_dump.post-data").write_text(post_data)
+    monkeypatch.setattr(
+        "dbhone.capture.catalogues.postgresql.postgresql_program", lambda _: str(program)
+    )
+    server = Asked({"SHOW server_version_num": [("150000",)], **answers})
+    address = parse_address("postgresql://me@db1/shop")
+    return load_catalogue("postgresql").read(server, address, None)
+
+
+def test_a_dump_has_no_password_for_another_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = made_up_of_postgresql(tmp_path, monkeypatch, {})
+    assert "secret" not in found.before + found.after
+    assert "cret" not in found.before
+    assert "CREATE SERVER a FOREIGN DATA WRAPPER postgres_fdw;\n" in found.before
+    assert "CREATE SERVER b FOREIGN DATA WRAPPER postgres_fdw;\n" in found.before
+    assert "CREATE TABLE public.kept (a int);" in found.before
+    assert found.left_out == (
+        "1 user mapping",
+        "the options of 1 foreign server",
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "FEDERATED DEFAULT CHARSET=utf8mb4 CONNECTION='mysql://me:secret@db2/shop/t'",
+        "SPIDER DEFAULT CHARSET=utf8mb4 COMMENT='password \"secret\"'\n"
+        " PARTITION BY HASH (id)\n(PARTITION p COMMENT = 'secret')",
+    ],
+)
+def test_a_table_that_lies_on_another_server_becomes_one_like_others(options: str) -> None:
+    creation = f"CREATE TABLE `t` (\n  `id` int NOT NULL\n) ENGINE={options}"
+    server = Asked(
+        {
+            "information_schema.VIEWS": [(0, 0, 0)],
+            "information_schema.COLUMNS": [("t", "id", "int", "int", None, 10, 0, "NO")],
+            "information_schema.TABLES": [("t", 3)],
+            "SHOW CREATE TABLE": [("t", creation)],
+        }
+    )
+    address = parse_address("mysql://me@db1/shop")
+    found = load_catalogue("mysql").read(server, address, None)
+    assert "CREATE TABLE `t` (\n  `id` int NOT NULL\n) DEFAULT CHARSET=utf8mb4;\n" in found.before
+    assert "secret" not in found.before
+    assert found.left_out == ("on which other servers 1 of the tables are",)
 
 
 SCHEMAS = {

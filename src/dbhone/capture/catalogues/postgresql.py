@@ -6,6 +6,7 @@ What the user may not read has no statistics in pg_stats; such a column counts a
 from __future__ import annotations
 
 import math
+import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from dbhone.capture.made_up import Catalogue, Column, RowDialect, Table
 from dbhone.capture.servers.base import Address, Connection
 from dbhone.command import Command
 from dbhone.errors import MachineError
+from dbhone.units import count_of
 from dbhone.workload.client_programs import postgresql_program
 
 _HEADER = 4
@@ -73,6 +75,11 @@ _BY_EXPRESSION = """\
 SELECT format('INDEX %I ON ', c.relname)
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE i.indisunique AND i.indexprs IS NOT NULL"""
+_QUOTED = r"(?:[^'\";]|'[^']*'|\"[^\"]*\")*"
+_USER_MAPPING = re.compile(rf"^CREATE USER MAPPING FOR {_QUOTED};\n", re.MULTILINE)
+_SERVER = re.compile(
+    rf"^(CREATE (?:SERVER|FOREIGN DATA WRAPPER) {_QUOTED}?) OPTIONS \({_QUOTED}\);$", re.MULTILINE
+)
 _SEQUENCES = """\
 DO $$
 DECLARE owned record;
@@ -203,7 +210,8 @@ class PostgresqlCatalogue(CatalogueReader):
         left_out = [f"{len(checks)} checks, which made-up rows may not pass"] if checks else []
         if partitioned:
             left_out.append(f"rows of partitioned tables: {', '.join(partitioned)}")
-        before = _schema(address, password, "pre-data")
+        before, secrets = _without_secrets(_schema(address, password, "pre-data"))
+        left_out += secrets
         after = _schema(address, password, "post-data")
         by_expression = [str(row[0]) for row in connection.rows(_BY_EXPRESSION)]
         for index in by_expression:
@@ -284,6 +292,16 @@ def _column(
     )
 
 
+def _without_secrets(schema: str) -> tuple[str, list[str]]:
+    """Return what makes tables without what may be a password, and what is left out so."""
+    schema, mappings = _USER_MAPPING.subn("", schema)
+    schema, servers = _SERVER.subn(r"\1;", schema)
+    left_out = [count_of(mappings, "user mapping")] if mappings else []
+    if servers:
+        left_out.append(f"the options of {count_of(servers, 'foreign server')}")
+    return schema, left_out
+
+
 def _schema(address: Address, password: str | None, section: str) -> str:
     """Return what pg_dump writes of a section, without rows. Raises MachineError with its words."""
     host, port = address.host, str(address.port)
@@ -295,6 +313,7 @@ def _schema(address: Address, password: str | None, section: str) -> str:
         argv = (
             *(postgresql_program("pg_dump"), "--schema-only", f"--section={section}"),
             *("--no-owner", "--no-privileges", "--no-tablespaces", "--no-password"),
+            *("--no-subscriptions", "--no-publications"),
             *("-h", host, "-p", port, "-U", address.user, "-d", address.database, "-f", str(file)),
         )
         env = {"LC_ALL": "C", **({"PGPASSWORD": password} if password is not None else {})}

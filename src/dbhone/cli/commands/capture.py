@@ -101,7 +101,7 @@ def command(context: Context, /, logs: tuple[Path, ...], **options: Any) -> None
     format is detected. With --server a server logs for a while, and no LOG is given; its password
     comes from PGPASSWORD, ~/.pgpass, MYSQL_PWD or ~/.my.cnf, or is asked for. With --made-up its
     tables are written with as many rows, none of which is the server's, where no data may leave its
-    place.
+    place. The texts of PostgreSQL's functions, views and policies are written, too.
 
     The workload file is a suite: `suite = "./NAME.workload"` in an experiment's [workload] replays
     it.
@@ -149,8 +149,8 @@ def _make_up(context: Context, file: Path, chosen: _Options) -> None:
     for words in catalogue.left_out:
         context.out.print(f"left out: {terminal_safe(words)}", soft_wrap=True)
     context.err.print(
-        f"wrote {file}: it holds your tables with their names, defaults and comments, and no value"
-        " of a row",
+        f"wrote {file}: it holds your tables with their names, defaults and comments, of PostgreSQL"
+        " the texts of functions, views and policies, and no value of a row",
         soft_wrap=True,
     )
 
