@@ -191,6 +191,56 @@ def test_a_statement_that_mariadb_s_slow_log_ascribes_to_a_routine_is_left_out(
     assert [[[one.sql for one in tx] for tx in own] for own in sessions] == [[["CALL p()"]]]
 
 
+def _asked(*texts: str) -> list[Line]:
+    """Return statements of one session."""
+    return [Line(at, 1, Asked(sql, None, 0)) for at, sql in enumerate(texts)]
+
+
+def _texts(sessions: Sessions) -> list[list[list[str]]]:
+    return [[[one.sql for one in tx] for tx in own] for own in sessions]
+
+
+TWO_SESSIONS = [[["BEGIN", "UPDATE t SET a = 1", "ROLLBACK"]], [["SELECT 1"]]]
+
+
+@pytest.mark.parametrize("write", [written_logs.mysql_slow, written_logs.mysql_general])
+def test_a_server_that_began_again_has_other_sessions_by_the_same_numbers(
+    tmp_path: Path, write: Callable[[list[Line]], str]
+) -> None:
+    log = write(_asked("BEGIN", "UPDATE t SET a = 1")) + write(_asked("SELECT 1"))
+    found, sessions = captured(tmp_path, log)
+    assert _texts(sessions) == TWO_SESSIONS
+    assert found.header.unread.lines == 0
+
+
+@pytest.mark.parametrize("write", [written_logs.mysql_slow, written_logs.mysql_general])
+def test_sessions_go_on_in_the_next_file_of_a_log(
+    tmp_path: Path, write: Callable[[list[Line]], str]
+) -> None:
+    logs = (write(_asked("BEGIN", "UPDATE t SET a = 1")), write(_asked("COMMIT")))
+    _, sessions = captured(tmp_path, *logs)
+    assert _texts(sessions) == [[["BEGIN", "UPDATE t SET a = 1", "COMMIT"]]]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["Connect\tme@db1 on shop", "Change user\tme@db1 on", "Reset connection", "Reset Connection\t"],
+)
+def test_a_connection_that_is_reset_begins_another_session(tmp_path: Path, command: str) -> None:
+    before = written_logs.mysql_general(_asked("BEGIN", "UPDATE t SET a = 1"))
+    _, sessions = captured(tmp_path, f"{before}\t\t     4 {command}\n\t\t     4 Query\tSELECT 1\n")
+    assert _texts(sessions) == TWO_SESSIONS
+
+
+def test_a_connection_that_is_reset_begins_another_session_in_the_slow_log_too(
+    tmp_path: Path,
+) -> None:
+    log = written_logs.mysql_slow(_asked("BEGIN", "UPDATE t SET a = 1", "DO 4711", "SELECT 1"))
+    log = log.replace("DO 4711", "# administrator command: Reset connection")
+    _, sessions = captured(tmp_path, log)
+    assert _texts(sessions) == TWO_SESSIONS
+
+
 @pytest.mark.parametrize("name", sorted(path.name for path in GOLDEN.iterdir()))
 @given(cut=st.floats(0.7, 0.99), start=st.floats(0, 0.5))
 def test_of_a_log_cut_anywhere_what_is_whole_is_read_and_the_rest_is_counted(

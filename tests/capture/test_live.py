@@ -260,7 +260,9 @@ def test_users_are_told_of_triggers_before_a_capture() -> None:
     assert "replayed twice" in mysql.PLUGIN.logging_statements(server).told[0]
 
 
-@pytest.mark.parametrize("logged", [b"", b"2026-05-04T10:20:30.000000Z\t    8 Connect\tme@db1 on\n"])
+@pytest.mark.parametrize(
+    "logged", [b"", b"2026-05-04T10:20:30.000000Z\t    8 Connect\tme@db1 on\n"]
+)
 def test_where_no_client_asks_anything_that_is_told_with_the_server_s_address(
     tmp_path: Path, pretended: Pretended, logged: bytes
 ) -> None:

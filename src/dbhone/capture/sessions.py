@@ -278,13 +278,18 @@ class Sessions:
         session = self._sessions.get(key) or self._new_session(key)
         session.ahead += duration
 
-    def ended(self, key: str, at: int) -> None:
+    def all_ended(self) -> None:
+        """Take the end of all sessions: the server ended."""
+        for key in tuple(self._sessions):
+            self.ended(key)
+
+    def ended(self, key: str) -> None:
         """Take the end of a session: what it had not committed is undone."""
         session = self._sessions.pop(key, None)
         if session is None:
             return
         if session.opened is not None:
-            self._place(session, at, self._own("ROLLBACK"), TransactionEffect.END)
+            self._place(session, session.began, self._own("ROLLBACK"), TransactionEffect.END)
         if session.pending is not None:
             self._emit(session)
 

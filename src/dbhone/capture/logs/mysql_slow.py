@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from dbhone.capture.logs._mysql import MysqlRecordReader, without_heading
+from dbhone.capture.logs._mysql import ENDS, MysqlRecordReader
 from dbhone.capture.logs.base import LogFormat
 from dbhone.capture.sql import OF_ROUTINE
 
@@ -31,8 +31,8 @@ class SlowReader(MysqlRecordReader):
 
     start = _START
 
-    def record(self, start: re.Match[str], text: str, end: int) -> None:
-        """Take a record."""
+    def own_record(self, start: re.Match[str], text: str, end: int) -> None:
+        """Take a record without a heading."""
         whole = text[start.end() : end]
         position = 0
         thread, took, of_routine = None, None, False
@@ -51,7 +51,7 @@ class SlowReader(MysqlRecordReader):
         if number is None or took is None:
             self.not_read(text, start.start(), end)
             return
-        rest = without_heading(whole[position + 1 :])
+        rest = whole[position + 1 :]
         if not rest.endswith(";"):
             self.not_read(text, start.start(), end)
             return
@@ -71,8 +71,8 @@ class SlowReader(MysqlRecordReader):
         if stamp is not None:
             rest = rest[stamp.end() :]
         if rest.startswith(_ADMINISTRATOR):
-            if rest.startswith("Quit", len(_ADMINISTRATOR)):
-                self.sessions.ended(key, at)
+            if rest.startswith(ENDS, len(_ADMINISTRATOR)):
+                self.sessions.ended(key)
             return
         if rest:
             self.sessions.statement(key, at, rest, None, duration)

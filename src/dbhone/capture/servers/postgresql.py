@@ -30,7 +30,7 @@ _WANTED = {"log_min_duration_statement": "0", "log_parameter_max_length": "-1"}
 _PREFIX = "%m [%p] "
 _CLAIM = "hone capture: logging"
 _NOT_READY = ("08", "53300", "57P")
-"""How SQLSTATEs begin of lost connections, too many of them, and a start or an end of the server."""
+"""How SQLSTATEs begin of lost connections, too many of them, and a starting or stopping server."""
 _CLUSTER = re.compile(r"(\d+)/([\w.-]+)")
 _RIGHTS = (
     "log in as a superuser, or grant, since version 15: GRANT pg_monitor, pg_read_server_files"
