@@ -329,6 +329,23 @@ def test_an_error_belongs_to_no_statement_that_has_succeeded(tmp_path: Path) -> 
     ]
 
 
+def test_a_verbose_log_holds_the_same(tmp_path: Path) -> None:
+    moment = "2026-05-04 10:20:30.000 UTC [1] "
+    log = (
+        f"{moment}LOG:  00000: duration: 1.5 ms  execute <unnamed>: SELECT $1\n"
+        f"{moment}DETAIL:  parameters: $1 = '7'\n"
+        f"{moment}LOCATION:  exec_execute_message, postgres.c:2311\n"
+        f'{moment}ERROR:  42P01: relation "b" does not exist\n'
+        f"{moment}LOCATION:  parserOpenTable, parse_relation.c:1392\n"
+        f"{moment}STATEMENT:  SELECT a FROM b\n"
+    )
+    found, sessions = captured(tmp_path, log)
+    asked = [one for own in sessions for tx in own for one in tx]
+    assert asked == [Asked("SELECT $1", ("7",), 1500), Asked("SELECT a FROM b", None, 0)]
+    assert [template.errors for template in found.header.templates] == [0, 1]
+    assert found.header.unread.lines == 0
+
+
 def test_another_prefix_can_be_given(tmp_path: Path) -> None:
     log = "<7>  x 21:38 LOG:  statement: SELECT 1\n<8>  x 21:38 LOG:  statement: SELECT 2\n"
     _, sessions = captured(tmp_path, log, line_prefix="<%p> %5q x 21:38 ")

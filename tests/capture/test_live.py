@@ -90,6 +90,22 @@ def test_without_a_file_of_the_server_there_is_no_log(answers: dict[str, str]) -
     assert "hone capture FILE" in (refused.value.hint or "")
 
 
+@pytest.mark.parametrize(("verbosity", "is_changed"), [("terse", True), ("verbose", False)])
+def test_a_log_without_parameters_is_made_one_that_has_them(
+    verbosity: str, is_changed: bool
+) -> None:
+    class Set(Scripted):
+        def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
+            if "FROM pg_settings" in sql:
+                return [("log_error_verbosity", verbosity), ("log_line_prefix", "%m [%p] ")]
+            return super().rows(sql, values)
+
+    statements = load_server("postgresql").logging_statements(Set({"SHOW lc_messages": "C"}))
+    change = "ALTER SYSTEM SET log_error_verbosity = 'default'"
+    assert (change in statements.switch_on) is is_changed
+    assert ("ALTER SYSTEM RESET log_error_verbosity" in statements.put_back) is is_changed
+
+
 def test_a_server_that_does_not_listen_there_is_told_without_a_librarys_words() -> None:
     server = load_server("postgresql")
     address = parse_address("postgresql://me@127.0.0.1:1/shop")

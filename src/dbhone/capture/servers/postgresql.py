@@ -35,7 +35,7 @@ _CLUSTER = re.compile(r"(\d+)/([\w.-]+)")
 _RIGHTS = (
     "log in as a superuser, or grant, since version 15: GRANT pg_monitor, pg_read_server_files"
     " TO …; GRANT SET, ALTER SYSTEM ON PARAMETER log_min_duration_statement,"
-    " log_parameter_max_length, log_line_prefix TO …;"
+    " log_parameter_max_length, log_line_prefix, log_error_verbosity TO …;"
     " GRANT SELECT ON pg_file_settings TO …; GRANT EXECUTE ON FUNCTION pg_show_all_file_settings(),"
     " pg_reload_conf(), pg_stat_file(text), pg_stat_file(text,boolean),"
     " pg_read_binary_file(text,bigint,bigint) TO …"
@@ -193,6 +193,8 @@ class PostgresqlServer(LoggedServer):
         wanted = {name: value for name, value in _WANTED.items() if name in known}
         if not re.search(r"%-?\d*[pc]", known.get("log_line_prefix", "")):
             wanted["log_line_prefix"] = _PREFIX
+        if known.get("log_error_verbosity") == "terse":  # without the parameters
+            wanted["log_error_verbosity"] = "default"
         before = {
             str(name): str(value)
             for name, value in connection.rows(
