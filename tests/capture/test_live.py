@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -104,6 +105,38 @@ def test_a_log_without_parameters_is_made_one_that_has_them(
     change = "ALTER SYSTEM SET log_error_verbosity = 'default'"
     assert (change in statements.switch_on) is is_changed
     assert ("ALTER SYSTEM RESET log_error_verbosity" in statements.put_back) is is_changed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgresql://me@[::1]:5433/shop",
+        "postgresql://me%40corp@db1:5432/a%2Fb",
+        "mysql://me@localhost:3306/?socket=/run/a%20b.sock",
+    ],
+)
+def test_an_address_is_written_as_it_was_read(text: str) -> None:
+    assert parse_address(text).text == text
+
+
+def test_a_note_names_the_server_and_what_puts_its_settings_back(
+    tmp_path: Path, pretended: Pretended
+) -> None:
+    written: list[str] = []
+
+    def take(_: float) -> None:
+        written.extend(note.read_text() for note in notes(tmp_path))
+
+    captured_of(tmp_path, take)
+    note = json.loads(written[0]) | {"hone": 0, "watcher": 0}
+    (tmp_path / "home" / "logging" / "a.json").write_text(json.dumps(note))
+    ((found,), unreadable) = live.left_on(Home(tmp_path / "home"))
+    assert not unreadable
+    assert found.address == ADDRESS
+    before = len(pretended.asked())
+    live.put_back(found, lambda _: None)
+    assert pretended.asked()[before:] == [*PUT_BACK, *REMOVE]
+    assert not notes(tmp_path)
 
 
 def test_a_server_that_does_not_listen_there_is_told_without_a_librarys_words() -> None:

@@ -8,6 +8,7 @@ process that waits for its end and has a connection of its own; and if both are 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import signal
@@ -29,9 +30,8 @@ from dbhone.capture.servers.base import (
     RefusedError,
     ServerLog,
     load_server,
-    parse_address,
 )
-from dbhone.errors import HoneError, MachineError, UsageError
+from dbhone.errors import MachineError, UsageError
 from dbhone.files import digest_of, text_if_there, write_whole
 from dbhone.home import Home, make_root
 
@@ -54,21 +54,25 @@ class LeftOn:
     put_back: tuple[str, ...]
 
 
-def left_on(home: Home) -> tuple[LeftOn, ...]:
-    """Return the notes whose hone and whose watcher are gone."""
-    notes = []
+def left_on(home: Home) -> tuple[tuple[LeftOn, ...], tuple[Path, ...]]:
+    """Return the notes whose hone and whose watcher are gone, and the files that are no notes."""
+    notes, unreadable = [], []
     for file in sorted((home.root / _FOLDER).glob("*.json")):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, HoneError):
+        try:
             found = json.loads(file.read_text(encoding="utf-8"))
             if not _is_alive(int(found["watcher"])) and not _is_alive(int(found["hone"])):
                 notes.append(
                     LeftOn(
                         file=file,
-                        address=parse_address(str(found["address"])),
+                        address=Address(**found["address"]),
                         put_back=tuple(map(str, found["put_back"])),
                     )
                 )
-    return tuple(notes)
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError, KeyError, TypeError):
+            unreadable.append(file)
+    return tuple(notes), tuple(unreadable)
 
 
 def put_back(note: LeftOn, ask: Ask) -> None:
@@ -197,7 +201,7 @@ def _logging(
     note = folder / f"{digest_of(address.text)[:16]}.json"
     with _watched(address, password, statements, note) as watcher:
         content = {
-            "address": address.text,
+            "address": dataclasses.asdict(address),
             "hone": os.getpid(),
             "watcher": watcher,
             "put_back": (*statements.put_back, *statements.remove),

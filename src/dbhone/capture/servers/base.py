@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from dbhone import registry
 from dbhone.errors import MachineError, UsageError
@@ -33,8 +33,10 @@ class Address:
     @property
     def text(self) -> str:
         """The address as a user would write it."""
-        where = f"{self.user}@{self.host}:{self.port}/{self.database}"
-        return f"{self.protocol}://{where}" + (f"?socket={self.socket}" if self.socket else "")
+        user, database = quote(self.user, safe=""), quote(self.database, safe="")
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        socket = f"?socket={quote(self.socket)}" if self.socket else ""
+        return f"{self.protocol}://{user}@{host}:{self.port}/{database}{socket}"
 
 
 def parse_address(text: str) -> Address:

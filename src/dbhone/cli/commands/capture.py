@@ -29,7 +29,7 @@ from dbhone.cli.lines import (
     write_output,
 )
 from dbhone.cli.running import DURATION
-from dbhone.errors import UsageError
+from dbhone.errors import HoneError, MachineError, UsageError
 from dbhone.safe_text import terminal_safe
 from dbhone.units import count_of, duration, size
 from dbhone.workload.dumps import dump_programs
@@ -206,17 +206,36 @@ def _capture(context: Context, logs: tuple[Path, ...], output: Path, chosen: _Op
 
 def _put_back(context: Context, chosen: _Options) -> bool:
     """Put back what captures that were killed left; return whether that was all that was asked."""
-    server = parse_address(chosen.server).text if chosen.server is not None else None
-    for note in left_on(context.home):
-        if not chosen.put_back and note.address.text != server:
+    server = parse_address(chosen.server) if chosen.server is not None else None
+    notes, unreadable = left_on(context.home)
+    for file in unreadable:
+        context.err.print(
+            f"warning: logging may still be on at a server, and {file}, which says at which,"
+            " cannot be read: look at your servers' settings, then remove the file",
+            soft_wrap=True,
+        )
+    failures: list[HoneError] = []
+    for note in notes:
+        if not chosen.put_back and note.address != server:
             context.err.print(
                 f"warning: logging may still be on at {note.address.text}:"
                 " 'hone capture --put-back' puts its settings back",
                 soft_wrap=True,
             )
             continue
-        put_back(note, _ask)
-        context.err.print(f"{note.address.text}: the settings are restored", soft_wrap=True)
+        try:
+            put_back(note, _ask)
+        except HoneError as error:
+            failures.append(error)
+            outcome = f"the settings are not restored: {error.message}"
+        else:
+            outcome = "the settings are restored"
+        context.err.print(f"{note.address.text}: {outcome}", soft_wrap=True)
+    if failures:
+        raise MachineError(
+            f"the settings of {count_of(len(failures), 'server')} are not restored",
+            hint=failures[-1].hint,
+        )
     return chosen.put_back
 
 
