@@ -271,6 +271,46 @@ def test_a_dump_has_no_password_for_another_server(
     )
 
 
+def test_a_key_that_refers_to_a_table_without_rows_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begins = {
+        name: f"ALTER TABLE ONLY public.child\n    ADD CONSTRAINT {name} FOREIGN KEY "
+        for name in ("whole", "parts")
+    }
+    post_data = (
+        f"{begins['parts']}(p) REFERENCES public.parts(id);\n\n"
+        f"{begins['whole']}(w) REFERENCES public.whole(id);\n"
+    )
+    answers: dict[str, list[Sequence[object]]] = {
+        "c.reltuples": [
+            (1, "public.whole", 3, False),
+            (2, "public.parts", 3, True),
+            (3, "public.child", 3, False),
+        ],
+        "f.contype = 'f' AND c.relkind": [
+            (begins["parts"], "public.parts"),
+            (begins["whole"], "public.whole"),
+        ],
+    }
+    found = made_up_of_postgresql(tmp_path, monkeypatch, answers, post_data)
+    assert "parts" not in found.after
+    assert "(w) REFERENCES public.whole(id);\n" in found.after
+    assert "1 foreign key to tables without made-up rows" in found.left_out
+
+
+def test_the_rows_of_a_table_that_no_statistics_know_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: dict[str, list[Sequence[object]]] = {
+        "c.reltuples": [(1, "public.old", 0, False), (2, "public.new", -1, False)],
+        "FROM public.old": [(7,)],
+        "FROM public.new": [(8,)],
+    }
+    found = made_up_of_postgresql(tmp_path, monkeypatch, answers)
+    assert [table.rows for table in found.tables] == [7, 8]
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -313,6 +353,11 @@ SCHEMAS = {
         "CREATE UNIQUE INDEX ON customer (lower(name) text_pattern_ops, id)",
         "CREATE UNIQUE INDEX ON customer (code) WHERE born IS NOT NULL",
         "CREATE UNIQUE INDEX ON item (place, customer)",
+        "CREATE TABLE part (id int PRIMARY KEY) PARTITION BY RANGE (id)",
+        "CREATE TABLE part_1 PARTITION OF part FOR VALUES FROM (0) TO (9)",
+        "INSERT INTO part VALUES (5)",
+        "CREATE TABLE of_part (id int REFERENCES part, other int REFERENCES part_1)",
+        "INSERT INTO of_part VALUES (5, 5)",
         "CREATE DOMAIN grade AS int CHECK (VALUE = 7)",
         "ALTER TABLE customer ADD grade grade DEFAULT 7",
         "ANALYZE",

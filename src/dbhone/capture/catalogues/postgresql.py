@@ -9,7 +9,7 @@ import math
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dbhone import process
@@ -59,6 +59,14 @@ JOIN pg_attribute r ON r.attrelid = f.confrelid AND r.attnum = k.other
 JOIN pg_class c ON c.oid = f.confrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE f.contype = 'f'
 ORDER BY 1, 2, k.place"""
+_REFERENCES = """\
+SELECT format(E'ALTER TABLE ONLY %I.%I\n    ADD CONSTRAINT %I FOREIGN KEY ',
+              n.nspname, c.relname, f.conname), format('%I.%I', m.nspname, r.relname)
+FROM pg_constraint f
+JOIN pg_class c ON c.oid = f.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_class r ON r.oid = f.confrelid JOIN pg_namespace m ON m.oid = r.relnamespace
+WHERE f.contype = 'f' AND c.relkind = 'r' AND NOT c.relispartition
+ORDER BY 1"""
 _CHECKS = """\
 SELECT format('ALTER TABLE %I.%I DROP CONSTRAINT %I', n.nspname, c.relname, k.conname)
 FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
@@ -216,6 +224,11 @@ class PostgresqlCatalogue(CatalogueReader):
         by_expression = [str(row[0]) for row in connection.rows(_BY_EXPRESSION)]
         for index in by_expression:
             after = after.replace(f"CREATE UNIQUE {index}", f"CREATE {index}")
+        after, dropped = _without_references(
+            after, connection.rows(_REFERENCES), {table.name for table in tables}
+        )
+        if dropped:
+            left_out.append(f"{count_of(dropped, 'foreign key')} to tables without made-up rows")
         if by_expression:
             left_out.append("the uniqueness of indexes by expressions")
         return Catalogue(
@@ -242,7 +255,7 @@ def _tables(connection: Connection) -> tuple[tuple[Table, ...], list[str]]:
             partitioned.append(str(name))
             continue
         rows = int(str(estimate))
-        if rows < 0:  # never analysed
+        if rows <= 0:  # perhaps never analysed, which is 0 before version 14
             rows = int(connection.value(f"SELECT count(*) FROM {name}"))
         known = {str(column[0]) for column in columns[table]}
         found.append(
@@ -300,6 +313,22 @@ def _without_secrets(schema: str) -> tuple[str, list[str]]:
     if servers:
         left_out.append(f"the options of {count_of(servers, 'foreign server')}")
     return schema, left_out
+
+
+def _without_references(
+    schema: str, keys: Sequence[Sequence[object]], made: Collection[str]
+) -> tuple[str, int]:
+    """Return what is added to filled tables without keys that refer to others, and their number.
+
+    ``keys`` are how each foreign key begins in the text, and the table to which it refers.
+    """
+    dropped = 0
+    for beginning, referred in keys:
+        start = schema.find(str(beginning))
+        if str(referred) not in made and start >= 0:
+            schema = schema[:start] + schema[schema.index(";\n", start) + 2 :]
+            dropped += 1
+    return schema, dropped
 
 
 def _schema(address: Address, password: str | None, section: str) -> str:
