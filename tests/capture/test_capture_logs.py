@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.capture.capture import Captured, CaptureOptions, capture
-from dbhone.capture.sql import MYSQL, POSTGRESQL
+from dbhone.capture.sql import MYSQL, OF_ROUTINE, POSTGRESQL
 from dbhone.errors import UsageError
 from dbhone.workload.workload_file import read_header, read_transactions
 from tests.capture import written_logs
@@ -156,6 +156,91 @@ def test_what_was_executed_without_its_values_is_left_out_and_counted(
     assert [[len(tx) for tx in own] for own in sessions] == [[1]]
 
 
+@pytest.mark.parametrize(
+    ("sql", "is_inner"),
+    [
+        ("SELECT MAX(a) FROM t WHERE a <  NAME_CONST('x',9)", True),
+        ("insert into l values (new.id, NEW.`a b`)", True),
+        ("UPDATE l SET a = OLD.a", True),
+        ("select count(*) into v from t", True),
+        ("CALL p(5, 'NAME_CONST(1) and new.x')", False),
+        ("INSERT INTO t VALUES (1) AS new ON DUPLICATE KEY UPDATE a = new.a", False),
+        ("INSERT INTO t SELECT * FROM old.t", False),
+        ("SELECT old.t.a FROM old.t", False),
+        ("SELECT a INTO @v FROM t", False),
+        ("SELECT '; old.x'", False),
+    ],
+)
+def test_what_a_routine_or_a_trigger_executed_is_left_out_since_its_caller_is_replayed(
+    tmp_path: Path, sql: str, is_inner: bool
+) -> None:
+    log = written_logs.mysql_general([Line(0, 1, Asked(each, None, 0)) for each in ("DO 1", sql)])
+    found, sessions = captured(tmp_path, log)
+    assert found.header.left_out == ({OF_ROUTINE: 1} if is_inner else {})
+    assert (sql in [one.sql for own in sessions for tx in own for one in tx]) is not is_inner
+
+
+def test_a_statement_that_mariadb_s_slow_log_ascribes_to_a_routine_is_left_out(
+    tmp_path: Path,
+) -> None:
+    asked = [Line(at, 1, Asked(sql, None, 1)) for at, sql in enumerate(("DO 1", "CALL p()"))]
+    log = written_logs.mysql_slow(asked)
+    marked = log.replace("SET timestamp", "# Stored_routine: shop.p\nSET timestamp", 1)
+    found, sessions = captured(tmp_path, marked)
+    assert found.header.left_out == {OF_ROUTINE: 1}
+    assert [[[one.sql for one in tx] for tx in own] for own in sessions] == [[["CALL p()"]]]
+
+
+def _asked(*texts: str) -> list[Line]:
+    """Return statements of one session."""
+    return [Line(at, 1, Asked(sql, None, 0)) for at, sql in enumerate(texts)]
+
+
+def _texts(sessions: Sessions) -> list[list[list[str]]]:
+    return [[[one.sql for one in tx] for tx in own] for own in sessions]
+
+
+TWO_SESSIONS = [[["BEGIN", "UPDATE t SET a = 1", "ROLLBACK"]], [["SELECT 1"]]]
+
+
+@pytest.mark.parametrize("write", [written_logs.mysql_slow, written_logs.mysql_general])
+def test_a_server_that_began_again_has_other_sessions_by_the_same_numbers(
+    tmp_path: Path, write: Callable[[list[Line]], str]
+) -> None:
+    log = write(_asked("BEGIN", "UPDATE t SET a = 1")) + write(_asked("SELECT 1"))
+    found, sessions = captured(tmp_path, log)
+    assert _texts(sessions) == TWO_SESSIONS
+    assert found.header.unread.lines == 0
+
+
+@pytest.mark.parametrize("write", [written_logs.mysql_slow, written_logs.mysql_general])
+def test_sessions_go_on_in_the_next_file_of_a_log(
+    tmp_path: Path, write: Callable[[list[Line]], str]
+) -> None:
+    logs = (write(_asked("BEGIN", "UPDATE t SET a = 1")), write(_asked("COMMIT")))
+    _, sessions = captured(tmp_path, *logs)
+    assert _texts(sessions) == [[["BEGIN", "UPDATE t SET a = 1", "COMMIT"]]]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["Connect\tme@db1 on shop", "Change user\tme@db1 on", "Reset connection", "Reset Connection\t"],
+)
+def test_a_connection_that_is_reset_begins_another_session(tmp_path: Path, command: str) -> None:
+    before = written_logs.mysql_general(_asked("BEGIN", "UPDATE t SET a = 1"))
+    _, sessions = captured(tmp_path, f"{before}\t\t     4 {command}\n\t\t     4 Query\tSELECT 1\n")
+    assert _texts(sessions) == TWO_SESSIONS
+
+
+def test_a_connection_that_is_reset_begins_another_session_in_the_slow_log_too(
+    tmp_path: Path,
+) -> None:
+    log = written_logs.mysql_slow(_asked("BEGIN", "UPDATE t SET a = 1", "DO 4711", "SELECT 1"))
+    log = log.replace("DO 4711", "# administrator command: Reset connection")
+    _, sessions = captured(tmp_path, log)
+    assert _texts(sessions) == TWO_SESSIONS
+
+
 @pytest.mark.parametrize("name", sorted(path.name for path in GOLDEN.iterdir()))
 @given(cut=st.floats(0.7, 0.99), start=st.floats(0, 0.5))
 def test_of_a_log_cut_anywhere_what_is_whole_is_read_and_the_rest_is_counted(
@@ -242,6 +327,23 @@ def test_an_error_belongs_to_no_statement_that_has_succeeded(tmp_path: Path) -> 
         "INSERT INTO a VALUES (1)",
         "INSERT INTO a VALUES (2)",
     ]
+
+
+def test_a_verbose_log_holds_the_same(tmp_path: Path) -> None:
+    moment = "2026-05-04 10:20:30.000 UTC [1] "
+    log = (
+        f"{moment}LOG:  00000: duration: 1.5 ms  execute <unnamed>: SELECT $1\n"
+        f"{moment}DETAIL:  parameters: $1 = '7'\n"
+        f"{moment}LOCATION:  exec_execute_message, postgres.c:2311\n"
+        f'{moment}ERROR:  42P01: relation "b" does not exist\n'
+        f"{moment}LOCATION:  parserOpenTable, parse_relation.c:1392\n"
+        f"{moment}STATEMENT:  SELECT a FROM b\n"
+    )
+    found, sessions = captured(tmp_path, log)
+    asked = [one for own in sessions for tx in own for one in tx]
+    assert asked == [Asked("SELECT $1", ("7",), 1500), Asked("SELECT a FROM b", None, 0)]
+    assert [template.errors for template in found.header.templates] == [0, 1]
+    assert found.header.unread.lines == 0
 
 
 def test_another_prefix_can_be_given(tmp_path: Path) -> None:

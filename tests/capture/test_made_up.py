@@ -102,6 +102,19 @@ def test_rows_refer_to_rows_that_are_there(rows: int, parents: int, distinct: in
     assert found <= min(rows, distinct)
 
 
+@pytest.mark.parametrize(("required", "rows"), [(False, 9), (True, 0)])
+def test_nothing_refers_to_a_table_without_rows(required: bool, rows: int) -> None:
+    child = Table(
+        name="child",
+        rows=9,
+        columns=(column("id"), column("p", required=required)),
+        unique=(("id",), ("p",)),
+        foreign=(ForeignKey(columns=("p",), table="parent", referred=("id",)),),
+    )
+    database = made(parent("parent", 0), child)
+    assert database.execute("SELECT count(*), count(p) FROM child").fetchone() == (rows, 0)
+
+
 @given(ROWS, ROWS, ROWS, st.booleans())
 def test_a_table_between_two_others_has_each_pair_once(
     rows: int, one: int, other: int, alone: bool
@@ -207,6 +220,11 @@ SCHEMAS = {
         "CREATE UNIQUE INDEX ON customer (lower(name) text_pattern_ops, id)",
         "CREATE UNIQUE INDEX ON customer (code) WHERE born IS NOT NULL",
         "CREATE UNIQUE INDEX ON item (place, customer)",
+        "CREATE TABLE part (id int PRIMARY KEY) PARTITION BY RANGE (id)",
+        "CREATE TABLE part_1 PARTITION OF part FOR VALUES FROM (0) TO (9)",
+        "INSERT INTO part VALUES (5)",
+        "CREATE TABLE of_part (id int REFERENCES part, other int REFERENCES part_1)",
+        "INSERT INTO of_part VALUES (5, 5)",
         "CREATE DOMAIN grade AS int CHECK (VALUE = 7)",
         "ALTER TABLE customer ADD grade grade DEFAULT 7",
         "ANALYZE",

@@ -80,8 +80,9 @@ def test_what_is_cut_off_is_seen() -> None:
 def test_what_replaying_would_do(
     text: str, effect: TransactionEffect, left_out: str | None
 ) -> None:
-    parts = split(text, MYSQL if "OUTFILE" in text or "=0" in text else POSTGRESQL)
-    found = replay_rule(tuple(parts[::2]), tuple(parts[1::2]))
+    rules = MYSQL if "OUTFILE" in text or "=0" in text else POSTGRESQL
+    parts = split(text, rules)
+    found = replay_rule(tuple(parts[::2]), tuple(parts[1::2]), rules)
     assert found.effect is effect
     assert found.left_out == left_out
 
@@ -110,6 +111,28 @@ def test_a_value_is_replaced_by_one_of_its_length_and_always_by_the_same(value: 
 )
 def test_what_replaces_a_value_is_of_its_type(value: str, kept: str) -> None:
     assert re.fullmatch(kept, Anonymiser()(value))
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        (r"""'["\u00e9\u0416 \n\""]'""", r"""'\["(\\u[45][0-9a-f]{3}){2} \\n\\""\]'"""),
+        (r"""'{"a": "\\u00e9\\n"}'""", r"""'\{"[a-z]": "\\{2}u[45][0-9a-f]{3}\\\\n"\}'"""),
+        (r"'C:\Users\Dora'", r"'[A-Z]:\\[A-Z][a-z]{4}\\[A-Z][a-z]{3}'"),
+    ],
+)
+def test_escapes_stay_escapes_and_tell_no_character(value: str, kept: str) -> None:
+    replaced = Anonymiser()(value)
+    assert re.fullmatch(kept, replaced)
+    assert "00e9" not in replaced
+
+
+def test_of_a_value_of_bytes_hardly_any_byte_stays() -> None:
+    value = "".join(map(chr, [*range(32), *range(0x21, 0x25), *range(0xDC80, 0xDD00)]))
+    replaced = Anonymiser()(f"'{value}'")[1:-1]
+    assert len(replaced.encode("utf-8", "surrogateescape")) == len(value)
+    assert sum(one == other for one, other in zip(value, replaced, strict=True)) < len(value) / 8
+    assert set(map(ord, replaced)) <= {*range(0xDC80, 0xDD00), ord('"')}
 
 
 def test_two_keys_make_two_of_it() -> None:

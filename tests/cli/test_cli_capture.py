@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,25 @@ def test_wrong_use_is_told_with_what_to_do(hone: Hone) -> None:
     assert "-o a.workload" in hone("capture", "a.log", "-o", "a.txt", code=2).stderr
     live = ("capture", "--server", "postgresql://me@127.0.0.1:1/shop", "-o", "a.workload")
     assert "--for 10m" in hone(*live, code=2).stderr
+
+
+def test_each_note_of_a_killed_capture_is_tried_and_one_that_cannot_be_read_is_told(
+    hone: Hone,
+) -> None:
+    folder = hone.home / "logging"
+    folder.mkdir(parents=True)
+    (folder / "0.json").write_text("{")
+    for port in (1, 2):
+        address = {"protocol": "postgresql", "host": "::1", "port": port}
+        address |= {"user": "me", "database": "shop", "socket": ""}
+        note = {"address": address, "hone": 0, "watcher": 0, "put_back": ["SELECT 1"]}
+        (folder / f"{port}.json").write_text(json.dumps(note))
+    said = hone("capture", "--put-back", code=1).stderr
+    assert "0.json, which says at which, cannot be read" in said
+    for port in (1, 2):
+        assert f"postgresql://me@[::1]:{port}/shop: the settings are not restored: cannot" in said
+    assert "the settings of 2 servers are not restored" in said
+    assert len(list(folder.iterdir())) == 3
 
 
 def test_a_folder_that_is_missing_is_told_before_a_server_logs(hone: Hone) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 
 from dbhone.capture.sql import places_of_shape
@@ -30,6 +30,12 @@ _INTERVAL = re.compile(
     re.IGNORECASE,
 )
 _JSON_WORDS = re.compile(r"\b(?:true|false|null)\b")
+_ESCAPE = re.compile(r"""(?P<before>\\{1,2}u)[0-9a-fA-F]{4}|\\\\[bfnrt]|\\[\\"'/bfnrt0Z%_]""")
+"""What a backslash begins in SQL and in JSON; in MySQL's SQL the backslashes of JSON are double."""
+_NO_TEXT = re.compile("[\ud800-\udfff]")
+"""A byte that is no UTF-8, as logs are read."""
+_KEPT_IN_BYTES = frozenset(" %_'\"\\")
+"""What gives patterns and quotes their shape, also in a value of bytes."""
 _NUMBER = re.compile(r"\d+\.?\d*(?:[eE][+-]?\d+)?")
 _MOST_REMEMBERED = 50_000
 _LIMITS = {10: 1, 19: 8, 5: 2}
@@ -107,6 +113,8 @@ class Anonymiser:
 
 
 def _like(text: str, chance: Iterator[int]) -> str:
+    if _NO_TEXT.search(text):
+        return _characters(text, chance, _byte)
     if _BITS.fullmatch(text):
         return text[:2] + _bits(text[2:], chance)
     if _NUMBER.fullmatch(text):
@@ -161,10 +169,10 @@ def _text(text: str, chance: Iterator[int]) -> str:
 def _words(text: str, chance: Iterator[int]) -> str:
     made, end = [], 0
     for match in re.finditer(f"{_DATE.pattern}|{_CLOCK_TIME.pattern}", text):
-        made.append(_characters(text[end : match.start()], chance))
+        made.append(_characters(text[end : match.start()], chance, _character))
         made.append(_date(match, chance) if match[1] else _clock_time(match, chance))
         end = match.end()
-    return "".join([*made, _characters(text[end:], chance)])
+    return "".join([*made, _characters(text[end:], chance, _character)])
 
 
 def _date(match: re.Match[str], chance: Iterator[int]) -> str:
@@ -181,17 +189,33 @@ def _clock_time(match: re.Match[str], chance: Iterator[int]) -> str:
     return f"{_number_below(24, chance):02}:{_number_below(60, chance):02}{seconds}"
 
 
-def _characters(text: str, chance: Iterator[int]) -> str:
+def _characters(
+    text: str, chance: Iterator[int], replaced: Callable[[str, Iterator[int]], str]
+) -> str:
+    """Return what ``replaced`` makes of each character; escapes stay escapes."""
     made: list[str] = []
-    escaped = False
-    for one in text:
-        if escaped:
-            made.append(one)
-            escaped = False
-            continue
-        escaped = one == "\\"
-        made.append(_character(one, chance))
-    return "".join(made)
+    end = 0
+    for match in _ESCAPE.finditer(text):
+        made += (replaced(one, chance) for one in text[end : match.start()])
+        end = match.end()
+        made.append(_escape(match, chance))
+    return "".join([*made, *(replaced(one, chance) for one in text[end:])])
+
+
+def _escape(match: re.Match[str], chance: Iterator[int]) -> str:
+    """Return an escape as it is; one that has the code of a character gets another letter's."""
+    if match["before"] is None:
+        return match[0]
+    _, first, count = _LETTERS[1]
+    return f"{match['before']}{first + _number_below(count, chance):04x}"
+
+
+def _byte(one: str, chance: Iterator[int]) -> str:
+    """Return another character of a value that has bytes: there, signs are values, too."""
+    is_sign = one.isascii() and not one.isalnum() and one not in _KEPT_IN_BYTES
+    if is_sign or _NO_TEXT.match(one):
+        return chr(0xDC80 + _number_below(128, chance))
+    return _character(one, chance)
 
 
 def _character(one: str, chance: Iterator[int]) -> str:
@@ -200,8 +224,6 @@ def _character(one: str, chance: Iterator[int]) -> str:
             return str(_number_below(10, chance))
         if one.isalpha():
             return chr((97 if one.islower() else 65) + _number_below(26, chance))
-        return one
-    if 0xD800 <= ord(one) <= 0xDFFF:  # a byte that is not text
         return one
     _, first, count = next(row for row in _LETTERS if ord(one) < row[0])
     return chr(first + _number_below(count, chance))

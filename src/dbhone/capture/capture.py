@@ -23,6 +23,10 @@ from dbhone.workload.workload_file import Header, Unread, UnreadLine, WorkloadWr
 _GZIP = b"\x1f\x8b"
 
 
+class NoStatementError(UsageError):
+    """The logs hold no statement at all, not even one that cannot be replayed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapturedLog:
     """One log that was read: what it is, and what could not be read of it."""
@@ -49,17 +53,35 @@ class CaptureOptions:
     line_prefix: str | None = None
 
 
-def capture(logs: Sequence[Path], output: Path, options: CaptureOptions) -> Captured:
+def capture(
+    logs: Sequence[Path], output: Path, options: CaptureOptions, *, server: str | None = None
+) -> Captured:
     """Write the workload that the logs hold, in this order, to a file.
 
-    Raises UsageError for a log that hone cannot read, and if there is no statement in any.
+    ``server`` is the address of the server whose log it is, where the log has no name of its own.
+    Raises UsageError for a log that hone cannot read and if no statement can be replayed, and
+    NoStatementError if there is none in any.
     """
-    known = {path: _format_of(path, options) for path in logs}
+    named = [_Log(path=path, server=server) for path in logs]
+    known = {log: _format_of(log, options) for log in named}
     protocols = {found.protocol for found in known.values()}
     if len(protocols) > 1:
         raise UsageError("the logs are of servers that speak different protocols")
     with written(output) as writer:
         return _Capture(protocols.pop(), writer, options).read(known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Log:
+    path: Path
+    server: str | None
+
+    def __str__(self) -> str:
+        return self.server or str(self.path)
+
+    @property
+    def name(self) -> str:
+        return self.server or self.path.name
 
 
 class _Capture:
@@ -71,12 +93,13 @@ class _Capture:
             LEXICAL_RULES[protocol], writer.line, Anonymiser() if options.anonymise else None
         )
 
-    def read(self, logs: dict[Path, LogFormat]) -> Captured:
-        readers = [self._read(path, found) for path, found in logs.items()]
+    def read(self, logs: dict[_Log, LogFormat]) -> Captured:
+        readers = [self._read(log, found) for log, found in logs.items()]
         self._sessions.finish()
         counted = self._sessions.counted
         if not counted.transactions or counted.first is None:
-            raise UsageError(
+            is_read = counted.left_out or any(reader.unread.lines for reader in readers)
+            raise (UsageError if is_read else NoStatementError)(
                 f"{' and '.join(map(str, logs))}: no statement to replay in {_lines(readers)}"
                 f"{_reasons(counted.left_out)}",
                 hint="log all statements, in English: docs/guides/captured-workloads.md says how",
@@ -86,14 +109,14 @@ class _Capture:
         return Captured(
             header=header,
             logs=tuple(
-                CapturedLog(name=path.name, title=found.title, unread=reader.unread.lines)
-                for (path, found), reader in zip(logs.items(), readers, strict=True)
+                CapturedLog(name=log.name, title=found.title, unread=reader.unread.lines)
+                for (log, found), reader in zip(logs.items(), readers, strict=True)
             ),
             perhaps_cut=counted.perhaps_cut,
         )
 
-    def _read(self, path: Path, found: LogFormat) -> LogReader:
-        with _opened(path) as file, _without_collector():
+    def _read(self, log: _Log, found: LogFormat) -> LogReader:
+        with _opened(log) as file, _without_collector():
             reader = found.reader(head_of(file), self._sessions)
             read_all(file, reader)
         return reader
@@ -127,16 +150,18 @@ class _Capture:
         )
 
 
-def _format_of(path: Path, options: CaptureOptions) -> LogFormat:
+def _format_of(log: _Log, options: CaptureOptions) -> LogFormat:
     """Return the format of a log, by what its beginning is most like."""
-    with _opened(path) as file:
+    with _opened(log) as file:
         head = head_of(file)
     scores = {found.name: found.score(head) for found in formats()}
     best = max(scores, key=lambda name: scores[name])
     if not scores[best]:
         titles = ", ".join(found.title for found in formats())
-        what = "is empty" if not head.strip() else "is not a log that hone can read"
-        raise UsageError(f"{path} {what}", hint=f"it reads {titles}")
+        hint = f"it reads {titles}"
+        if not head.strip():
+            raise NoStatementError(f"{log} is empty", hint=hint)
+        raise UsageError(f"{log} is not a log that hone can read", hint=hint)
     (chosen,) = (found for found in formats() if found.name == best)
     if options.line_prefix is not None and isinstance(chosen, PostgresqlStderr):
         return PostgresqlStderr(options.line_prefix)
@@ -144,17 +169,17 @@ def _format_of(path: Path, options: CaptureOptions) -> LogFormat:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def _opened(log: _Log) -> Iterator[BinaryIO]:
     """Open a log, also one that gzip has made smaller. Raises UsageError."""
     try:
-        with path.open("rb") as file:
+        with log.path.open("rb") as file:
             packed = file.read(2) == _GZIP
             file.seek(0)
             yield cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise UsageError(f"{path} is not a whole gzip file: {error}") from error
+        raise UsageError(f"{log} is not a whole gzip file: {error}") from error
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
+        raise UsageError(f"cannot read {log}: {error.strerror or error}") from error
 
 
 @contextlib.contextmanager

@@ -14,23 +14,24 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from dbhone.capture.capture import Captured, CaptureOptions, capture
+from dbhone.capture.capture import Captured, CaptureOptions, NoStatementError, capture
 from dbhone.capture.catalogues.base import load_catalogue
 from dbhone.capture.made_up import Catalogue, write_made_up
 from dbhone.capture.servers.base import (
     Address,
     Connection,
     LoggingStatements,
+    NoAnswerError,
+    RefusedError,
     ServerLog,
     load_server,
-    parse_address,
 )
-from dbhone.errors import HoneError, MachineError
+from dbhone.errors import MachineError, UsageError
 from dbhone.files import digest_of, text_if_there, write_whole
 from dbhone.home import Home, make_root
 
@@ -53,21 +54,25 @@ class LeftOn:
     put_back: tuple[str, ...]
 
 
-def left_on(home: Home) -> tuple[LeftOn, ...]:
-    """Return the notes whose hone and whose watcher are gone."""
-    notes = []
+def left_on(home: Home) -> tuple[tuple[LeftOn, ...], tuple[Path, ...]]:
+    """Return the notes whose hone and whose watcher are gone, and the files that are no notes."""
+    notes, unreadable = [], []
     for file in sorted((home.root / _FOLDER).glob("*.json")):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, HoneError):
+        try:
             found = json.loads(file.read_text(encoding="utf-8"))
             if not _is_alive(int(found["watcher"])) and not _is_alive(int(found["hone"])):
                 notes.append(
                     LeftOn(
                         file=file,
-                        address=parse_address(str(found["address"])),
+                        address=Address(**found["address"]),
                         put_back=tuple(map(str, found["put_back"])),
                     )
                 )
-    return tuple(notes)
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError, KeyError, TypeError):
+            unreadable.append(file)
+    return tuple(notes), tuple(unreadable)
 
 
 def put_back(note: LeftOn, ask: Ask) -> None:
@@ -104,7 +109,7 @@ def capture_live(
     """Have a server log for this many seconds, and write the workload to a file.
 
     ``waiting`` gets the seconds that are left, every second. Raises MachineError where the server
-    refuses, with its settings put back.
+    refuses, and UsageError where no client asked anything, with its settings put back.
     """
     connection, password = _logged_in(address, ask)
     server = load_server(address.protocol)
@@ -115,23 +120,27 @@ def capture_live(
                 hint="wait for its end: it restores the settings that it found",
             )
         statements = server.logging_statements(connection)
-        with _logging(home, address, password, connection, statements) as begin:
-            log = server.log(connection)
-            begin()
-            tell(f"the server logs all statements for {seconds:.0f} s")
+        log = server.log(connection)
+        with _logging(home, address, password, connection, statements) as put_back:
+            for words in (f"the server logs all statements for {seconds:.0f} s", *statements.told):
+                tell(words)
             _wait(log, seconds, waiting)
-        tell("its settings are restored")
-        log.fetch(spool)
+            put_back()
+            tell("its settings are restored")
+            log.fetch(spool)
         spool.flush()
-        if log.remains is not None:
-            tell(log.remains)
         given = CaptureOptions(
             anonymise=options.anonymise, line_prefix=options.line_prefix or log.line_prefix
         )
         # The file has no name: it is gone with us, whatever ends us.
-        captured = capture((Path(f"/proc/self/fd/{spool.fileno()}"),), output, given)
-    logs = (dataclasses.replace(log, name=address.text) for log in captured.logs)
-    return dataclasses.replace(captured, logs=tuple(logs))
+        file = Path(f"/proc/self/fd/{spool.fileno()}")
+        try:
+            return capture((file,), output, given, server=address.text)
+        except NoStatementError as error:
+            raise UsageError(
+                f"no client asked {address.text} anything in {seconds:.0f} s",
+                hint="capture for longer, or while clients ask",
+            ) from error
 
 
 def _logged_in(address: Address, ask: Ask) -> tuple[Connection, str | None]:
@@ -156,9 +165,22 @@ def _wait(log: ServerLog, seconds: float, waiting: Callable[[float], None]) -> N
         log.look()
 
 
-def _execute(connection: Connection, statements: tuple[str, ...]) -> None:
+def _execute(connection: Connection, statements: Sequence[str]) -> None:
     for statement in statements:
         connection.rows(statement)
+
+
+def _switch_on(connection: Connection, statements: LoggingStatements, note: Path) -> None:
+    """Switch logging on; where the server refuses that, put back what it did not refuse."""
+    try:
+        _execute(connection, statements.switch_on)
+    except RefusedError:
+        for statement in statements.put_back:
+            # Who may not put a setting back may not have changed it either.
+            with contextlib.suppress(RefusedError):
+                connection.rows(statement)
+        note.unlink(missing_ok=True)
+        raise
 
 
 @contextlib.contextmanager
@@ -169,35 +191,45 @@ def _logging(
     connection: Connection,
     statements: LoggingStatements,
 ) -> Iterator[Callable[[], None]]:
-    """Yield what switches logging on; put the settings back in the end, whatever ends it."""
+    """Switch logging on; yield what puts the settings back before the log is fetched.
+
+    Whatever ends it, the settings are put back in the end, and what was logged is removed.
+    """
     make_root(home)
     folder = home.root / _FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
     note = folder / f"{digest_of(address.text)[:16]}.json"
     with _watched(address, password, statements, note) as watcher:
         content = {
-            "address": address.text,
+            "address": dataclasses.asdict(address),
             "hone": os.getpid(),
             "watcher": watcher,
-            "put_back": statements.put_back,
+            "put_back": (*statements.put_back, *statements.remove),
         }
         write_whole(note, json.dumps(content))
+        _switch_on(connection, statements, note)
+        left = [*statements.put_back, *statements.remove]
+
+        def put_back() -> None:
+            _put_back_surely(address, password, connection, statements.put_back)
+            del left[: len(statements.put_back)]
+
         try:
-            yield lambda: _execute(connection, statements.switch_on)
+            yield put_back
         finally:
-            _put_back_surely(address, password, connection, statements)
+            _put_back_surely(address, password, connection, left)
             note.unlink(missing_ok=True)
 
 
 def _put_back_surely(
-    address: Address, password: str | None, connection: Connection, statements: LoggingStatements
+    address: Address, password: str | None, connection: Connection, statements: Sequence[str]
 ) -> None:
-    """Put settings back, on a new connection where the old one is lost."""
+    """Execute what puts settings back, on a new connection where the old one is lost."""
     try:
-        _execute(connection, statements.put_back)
+        _execute(connection, statements)
     except MachineError:
         with load_server(address.protocol).connect(address, password) as again:
-            _execute(again, statements.put_back)
+            _execute(again, statements)
 
 
 @contextlib.contextmanager
@@ -248,9 +280,9 @@ def _put_back_patiently(
     while True:
         try:
             with load_server(address.protocol).connect(address, password) as connection:
-                _execute(connection, statements.put_back)
+                _execute(connection, (*statements.put_back, *statements.remove))
             return
-        except MachineError:
+        except NoAnswerError:
             if time.monotonic() > deadline:
                 raise
             time.sleep(1)

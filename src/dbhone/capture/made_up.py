@@ -178,7 +178,7 @@ class _Maker:
     def inserts(self, table: Table) -> Iterator[str]:
         """Yield the statements that fill a table."""
         plan, quoted = self.plans[table.name], self._dialect.quoted
-        if not table.columns:
+        if not table.columns or not plan.rows:
             return
         names = ", ".join(quoted(column.name) for column in table.columns)
         values = ",\n  ".join(self._cell(plan, column) for column in table.columns)
@@ -207,10 +207,12 @@ class _Maker:
         return f"CASE WHEN {drawn} % 1000 < {nulls} THEN NULL ELSE {value} END"
 
     def _value(self, plan: _Plan, name: str, row: str, depth: int) -> str | None:
-        """Return what a column has in the row of this number."""
+        """Return what a column has in the row of this number, None if there is nothing to have."""
         if depth > _DEEPEST:
             raise UsageError(f"the foreign keys of {plan.table.name} form a cycle")
         unit = plan.units[name]
+        if not unit.size:
+            return None
         number = self._number(plan, unit, row)
         if unit.foreign is None:
             return self._dialect.value(plan.table.column(name), number)
@@ -247,10 +249,14 @@ def _plans(tables: Mapping[str, Table]) -> dict[str, _Plan]:
 def _planned(table: Table, tables: Mapping[str, Table]) -> _Plan:
     """Return how a table's rows are made, so that its unique keys hold."""
     plan = _Plan(table=table, rows=table.rows, units=_units(table, tables))
+    if any(column.required and not plan.units[column.name].size for column in table.columns):
+        plan.rows = 0
     # A key of one column decides most: it counts through, and wider keys with it are unique, too.
     made: list[set[tuple[str, ...]]] = []
     for key in sorted(table.unique, key=len):
         units = {plan.units[name].columns: plan.units[name] for name in key}
+        if not all(unit.size for unit in units.values()):
+            continue  # with a null, no two rows have the same
         # What is in it is unique already, such as the same columns in another order.
         if not any(unique <= units.keys() for unique in made):
             _count(plan, list(units.values()))
@@ -280,14 +286,21 @@ def _count(plan: _Plan, units: Sequence[_Unit]) -> None:
 
 
 def _units(table: Table, tables: Mapping[str, Table]) -> dict[str, _Unit]:
-    """Return the unit of each column. Of foreign keys that share columns the widest counts."""
+    """Return the unit of each column. Of foreign keys that share columns the widest counts.
+
+    What refers to a table without rows has no numbers, where it may be null.
+    """
     units: dict[str, _Unit] = {}
+    required = {column.name for column in table.columns if column.required}
     for place, key in enumerate(sorted(table.foreign, key=lambda key: -len(key.columns))):
         referred = tables.get(key.table)
-        if referred is None or referred.rows == 0 or units.keys() & set(key.columns):
+        if referred is None or units.keys() & set(key.columns):
             continue
-        unit = _Unit(key.columns, referred.rows, 2 * place + 1_000_003, key)
-        units |= dict.fromkeys(key.columns, unit)
+        columns = key.columns
+        if not referred.rows:
+            columns = tuple(name for name in columns if name not in required) or columns
+        unit = _Unit(columns, referred.rows, 2 * place + 1_000_003, key)
+        units |= dict.fromkeys(columns, unit)
     for place, column in enumerate(table.columns):
         if column.name not in units:
             size = max(1, min(column.distinct, table.rows))

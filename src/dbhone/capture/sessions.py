@@ -7,11 +7,10 @@ takes the same memory.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from dbhone.capture.anonymise import Anonymiser
+from dbhone.capture.counted import Counted
 from dbhone.capture.sql import (
     LexicalRules,
     ReplayRule,
@@ -29,7 +28,6 @@ _MOST_WHOLE = 4096
 _MOST_SESSIONS = 20_000
 """Sessions that are held. Those that are idle then are taken for ended."""
 _LONGEST_TRANSACTION = 10_000
-_MOST_MOMENTS = 20_000
 _BATCH = 512
 """Statements in a line of the workload file, about."""
 
@@ -110,45 +108,6 @@ class _Session:
         """Microseconds that belong to the next statement: its parsing and binding."""
         self.autocommit = True
         self.skipping = False
-
-
-@dataclass(slots=True)
-class Counted:
-    """What was found in the logs, besides the transactions themselves. Times are microseconds."""
-
-    sessions: int = 0
-    transactions: int = 0
-    statements: int = 0
-    first: int | None = None
-    last: int = 0
-    left_out: Counter[str] = field(default_factory=Counter)
-    perhaps_cut: int = 0
-    """Parameters that end as the server marks those that it cut."""
-    databases: Counter[str] = field(default_factory=Counter)
-    _width: int = 1_000_000
-    _began: Counter[int] = field(default_factory=Counter)
-
-    def add(self, began: int, statements: int) -> None:
-        """Count a transaction."""
-        self.first = began if self.first is None else min(self.first, began)
-        self.last = max(self.last, began)
-        self.transactions += 1
-        self.statements += statements
-        self._began[began // self._width] += 1
-        if len(self._began) > _MOST_MOMENTS:
-            self._width *= 2
-            moments, self._began = self._began, Counter()
-            for moment, count in moments.items():
-                self._began[moment // 2] += count
-
-    def middle(self) -> int:
-        """Return the moment before which half of the transactions began, about."""
-        seen = 0
-        for moment in sorted(self._began):
-            seen += self._began[moment]
-            if seen * 2 >= self.transactions:
-                return min((moment + 1) * self._width, self.last)
-        return self.last
 
 
 class Sessions:
@@ -319,13 +278,18 @@ class Sessions:
         session = self._sessions.get(key) or self._new_session(key)
         session.ahead += duration
 
-    def ended(self, key: str, at: int) -> None:
+    def all_ended(self) -> None:
+        """Take the end of all sessions: the server ended."""
+        for key in tuple(self._sessions):
+            self.ended(key)
+
+    def ended(self, key: str) -> None:
         """Take the end of a session: what it had not committed is undone."""
         session = self._sessions.pop(key, None)
         if session is None:
             return
         if session.opened is not None:
-            self._place(session, at, self._own("ROLLBACK"), TransactionEffect.END)
+            self._place(session, session.began, self._own("ROLLBACK"), TransactionEffect.END)
         if session.pending is not None:
             self._emit(session)
 
@@ -349,7 +313,8 @@ class Sessions:
         if known is not None:
             return known
         if is_whole(pieces, self.rules):
-            rule = replay_rule(pieces, tuple(value for value in values if value is not None))
+            literals = tuple(value for value in values if value is not None)
+            rule = replay_rule(pieces, literals, self.rules)
         else:
             rule, pieces, name = ReplayRule(TransactionEffect.PLAIN, CUT), (), "\0cut"
         if len(self._templates) >= _MOST_TEMPLATES:

@@ -52,7 +52,8 @@ class LexicalRules:
     ``literal`` parts a statement that has none of the ``marks``. ``all`` parts any: its groups are
     what is kept as it is, a comment, and a literal. ``broken`` finds what no piece of a whole
     statement has. ``parameter`` finds what a prepared statement has in a value's place, and
-    ``no_values`` names the executions whose values a log does not have.
+    ``no_values`` names the executions whose values a log does not have. ``inner`` finds templates
+    that only a routine or a trigger can have executed.
     """
 
     protocol: str
@@ -62,6 +63,7 @@ class LexicalRules:
     broken: re.Pattern[str]
     parameter: re.Pattern[str]
     no_values: str
+    inner: re.Pattern[str]
 
 
 _FLAGS = re.DOTALL | re.ASCII
@@ -77,6 +79,7 @@ def _rules(
     parameter: str,
     no_values: str,
     more: str = "",
+    inner: str = "(?!)",
 ) -> LexicalRules:
     value = f"{more}|{literal}" if more else literal
     return LexicalRules(
@@ -87,9 +90,19 @@ def _rules(
         broken=re.compile(r"""['"`]|/\*(?![+!])|\$[A-Za-z_]*\$""", _FLAGS),
         parameter=re.compile(parameter, _FLAGS),
         no_values=no_values,
+        inner=re.compile(inner, _FLAGS | re.IGNORECASE),
     )
 
 
+# The server writes variables of routines so, but not those that get the row of a query, nor the
+# rows of a trigger. Clients may name a table NEW, and a database.
+_VARIABLE = r"\bname_const\(\0"
+_INTO_VARIABLE = r"\A\s*(?:select|with)\b.*\binto\s+(?!(?:out|dump)file\b)[\w`]"
+_ROW = (
+    r"\A(?!.*\b(?:new|old)\b(?!\s*\.)).*"
+    r"(?<!from\s)(?<!join\s)(?<!into\s)(?<!update\s)(?<![\w$.@`])"
+    r"(?:new|old)\s*\.\s*(?:`[^`]+`|\w+)(?!\w|\s*\.)"
+)
 POSTGRESQL = _rules(
     "postgresql",
     literal=_POSTGRESQL_LITERAL,
@@ -111,6 +124,7 @@ MYSQL = _rules(
         "executions without their values: the server logs no values of what clients prepared before"
         " it logged, so let them reconnect meanwhile"
     ),
+    inner=f"{_VARIABLE}|{_INTO_VARIABLE}|{_ROW}",
 )
 LEXICAL_RULES = {rules.protocol: rules for rules in (POSTGRESQL, MYSQL)}
 
@@ -236,6 +250,7 @@ DEFINITION = "definitions and maintenance (DDL)"
 OF_SESSION = "statements that set up a session (SET, USE, PREPARE, LOCK, …)"
 TEMPORARY = "temporary tables"
 FROM_CLIENT = "data between client and server (COPY, LOAD DATA)"
+OF_ROUTINE = "statements of routines and triggers, which what called them executes"
 ADMINISTRATION = "waits, locks of a session, files and administration"
 
 
@@ -249,11 +264,13 @@ class ReplayRule:
     inexact: bool = False
 
 
-def replay_rule(pieces: tuple[str, ...], literals: tuple[str, ...]) -> ReplayRule:
+def replay_rule(
+    pieces: tuple[str, ...], literals: tuple[str, ...], lexical: LexicalRules
+) -> ReplayRule:
     """Return what a statement of this template does; ``literals`` are one statement's."""
     text = "\0".join(pieces)
     statements = [part for part in text.split(";") if part.strip(" \t\r\n\0")] or [""]
-    rules = [_rule_of_one(statement, literals) for statement in statements]
+    rules = [_rule_of_one(statement, literals, lexical) for statement in statements]
     if len(rules) == 1:
         return rules[0]
     left_out = next((one.left_out for one in rules if one.left_out), None)
@@ -277,7 +294,7 @@ def _joined(effects: list[TransactionEffect]) -> TransactionEffect:
     return TransactionEffect.END if ended else TransactionEffect.PLAIN
 
 
-def _rule_of_one(text: str, literals: tuple[str, ...]) -> ReplayRule:
+def _rule_of_one(text: str, literals: tuple[str, ...], lexical: LexicalRules) -> ReplayRule:
     words = _WORD.findall(text[:200].lower())
     verb, second = [*words, "", ""][:2]
     if verb == "begin" or (verb, second) == ("start", "transaction"):
@@ -291,9 +308,8 @@ def _rule_of_one(text: str, literals: tuple[str, ...]) -> ReplayRule:
         return ReplayRule(
             TransactionEffect.AUTOCOMMIT_OFF if off else TransactionEffect.AUTOCOMMIT_ON, OF_SESSION
         )
-    return ReplayRule(
-        TransactionEffect.PLAIN, _why_left_out(text, verb), bool(_INEXACT.search(text))
-    )
+    left_out = OF_ROUTINE if lexical.inner.search(text) else _why_left_out(text, verb)
+    return ReplayRule(TransactionEffect.PLAIN, left_out, bool(_INEXACT.search(text)))
 
 
 def _why_left_out(text: str, verb: str) -> str | None:

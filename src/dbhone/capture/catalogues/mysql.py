@@ -51,6 +51,8 @@ _USUAL_WIDTH = 32
 _ENOUGH = 9
 """So many letters of a made-up text tell any two rows apart: the number of the row begins it."""
 _CHECK = re.compile(r"^(\s+CONSTRAINT `(?:[^`]|``)+` CHECK \(.*\))(?=,?$)", re.MULTILINE)
+_ELSEWHERE = re.compile(r"^\) ENGINE=(?:FEDERATED|CONNECT|SPIDER)\b.*\Z", re.MULTILINE | re.DOTALL)
+_CHARACTERS = re.compile(r" DEFAULT CHARSET=\w+")
 _BINARY = 16
 """The bytes of an MD5."""
 _VALUES = {
@@ -174,6 +176,9 @@ class MysqlCatalogue(CatalogueReader):
         checks = sum(len(_CHECK.findall(text)) for text in made)
         if checks:
             left_out.append(f"{checks} checks, which made-up rows may not pass")
+        elsewhere = sum(" ENGINE=" not in text for text in made)
+        if elsewhere:
+            left_out.append(f"on which other servers {elsewhere} of the tables are")
         if any(unsure.values()):
             left_out.append("the uniqueness of keys with expressions or short beginnings of texts")
         return Catalogue(
@@ -185,11 +190,16 @@ class MysqlCatalogue(CatalogueReader):
 
 
 def _creation(connection: Connection, table: Table, unsure: Collection[str]) -> str:
-    """Return what makes a table: where files are and which row is the next is the user's.
+    """Return what makes a table, without where files and other servers are and the next row.
 
     Checks are not enforced, and ``unsure`` keys need not be unique: made-up rows may not pass.
     """
     text = str(connection.rows(f"SHOW CREATE TABLE {table.name}")[0][1])
+    elsewhere = _ELSEWHERE.search(text)
+    if elsewhere is not None:
+        # How another server is reached has its password.
+        characters = _CHARACTERS.search(elsewhere[0])
+        text = text[: elsewhere.start()] + ")" + (characters[0] if characters else "")
     text = re.sub(r" (?:DATA|INDEX) DIRECTORY='[^']*'", "", text)
     text = re.sub(r" AUTO_INCREMENT=\d+", "", text)
     for key in unsure:

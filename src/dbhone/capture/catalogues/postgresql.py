@@ -6,9 +6,10 @@ What the user may not read has no statistics in pg_stats; such a column counts a
 from __future__ import annotations
 
 import math
+import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dbhone import process
@@ -17,6 +18,7 @@ from dbhone.capture.made_up import Catalogue, Column, RowDialect, Table
 from dbhone.capture.servers.base import Address, Connection
 from dbhone.command import Command
 from dbhone.errors import MachineError
+from dbhone.units import count_of
 from dbhone.workload.client_programs import postgresql_program
 
 _HEADER = 4
@@ -57,6 +59,14 @@ JOIN pg_attribute r ON r.attrelid = f.confrelid AND r.attnum = k.other
 JOIN pg_class c ON c.oid = f.confrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE f.contype = 'f'
 ORDER BY 1, 2, k.place"""
+_REFERENCES = """\
+SELECT format(E'ALTER TABLE ONLY %I.%I\n    ADD CONSTRAINT %I FOREIGN KEY ',
+              n.nspname, c.relname, f.conname), format('%I.%I', m.nspname, r.relname)
+FROM pg_constraint f
+JOIN pg_class c ON c.oid = f.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_class r ON r.oid = f.confrelid JOIN pg_namespace m ON m.oid = r.relnamespace
+WHERE f.contype = 'f' AND c.relkind = 'r' AND NOT c.relispartition
+ORDER BY 1"""
 _CHECKS = """\
 SELECT format('ALTER TABLE %I.%I DROP CONSTRAINT %I', n.nspname, c.relname, k.conname)
 FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
@@ -73,6 +83,11 @@ _BY_EXPRESSION = """\
 SELECT format('INDEX %I ON ', c.relname)
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE i.indisunique AND i.indexprs IS NOT NULL"""
+_QUOTED = r"(?:[^'\";]|'[^']*'|\"[^\"]*\")*"
+_USER_MAPPING = re.compile(rf"^CREATE USER MAPPING FOR {_QUOTED};\n", re.MULTILINE)
+_SERVER = re.compile(
+    rf"^(CREATE (?:SERVER|FOREIGN DATA WRAPPER) {_QUOTED}?) OPTIONS \({_QUOTED}\);$", re.MULTILINE
+)
 _SEQUENCES = """\
 DO $$
 DECLARE owned record;
@@ -203,11 +218,17 @@ class PostgresqlCatalogue(CatalogueReader):
         left_out = [f"{len(checks)} checks, which made-up rows may not pass"] if checks else []
         if partitioned:
             left_out.append(f"rows of partitioned tables: {', '.join(partitioned)}")
-        before = _schema(address, password, "pre-data")
+        before, secrets = _without_secrets(_schema(address, password, "pre-data"))
+        left_out += secrets
         after = _schema(address, password, "post-data")
         by_expression = [str(row[0]) for row in connection.rows(_BY_EXPRESSION)]
         for index in by_expression:
             after = after.replace(f"CREATE UNIQUE {index}", f"CREATE {index}")
+        after, dropped = _without_references(
+            after, connection.rows(_REFERENCES), {table.name for table in tables}
+        )
+        if dropped:
+            left_out.append(f"{count_of(dropped, 'foreign key')} to tables without made-up rows")
         if by_expression:
             left_out.append("the uniqueness of indexes by expressions")
         return Catalogue(
@@ -234,7 +255,7 @@ def _tables(connection: Connection) -> tuple[tuple[Table, ...], list[str]]:
             partitioned.append(str(name))
             continue
         rows = int(str(estimate))
-        if rows < 0:  # never analysed
+        if rows <= 0:  # perhaps never analysed, which is 0 before version 14
             rows = int(connection.value(f"SELECT count(*) FROM {name}"))
         known = {str(column[0]) for column in columns[table]}
         found.append(
@@ -284,6 +305,32 @@ def _column(
     )
 
 
+def _without_secrets(schema: str) -> tuple[str, list[str]]:
+    """Return what makes tables without what may be a password, and what is left out so."""
+    schema, mappings = _USER_MAPPING.subn("", schema)
+    schema, servers = _SERVER.subn(r"\1;", schema)
+    left_out = [count_of(mappings, "user mapping")] if mappings else []
+    if servers:
+        left_out.append(f"the options of {count_of(servers, 'foreign server')}")
+    return schema, left_out
+
+
+def _without_references(
+    schema: str, keys: Sequence[Sequence[object]], made: Collection[str]
+) -> tuple[str, int]:
+    """Return what is added to filled tables without keys that refer to others, and their number.
+
+    ``keys`` are how each foreign key begins in the text, and the table to which it refers.
+    """
+    dropped = 0
+    for beginning, referred in keys:
+        start = schema.find(str(beginning))
+        if str(referred) not in made and start >= 0:
+            schema = schema[:start] + schema[schema.index(";\n", start) + 2 :]
+            dropped += 1
+    return schema, dropped
+
+
 def _schema(address: Address, password: str | None, section: str) -> str:
     """Return what pg_dump writes of a section, without rows. Raises MachineError with its words."""
     host, port = address.host, str(address.port)
@@ -295,6 +342,7 @@ def _schema(address: Address, password: str | None, section: str) -> str:
         argv = (
             *(postgresql_program("pg_dump"), "--schema-only", f"--section={section}"),
             *("--no-owner", "--no-privileges", "--no-tablespaces", "--no-password"),
+            *("--no-subscriptions", "--no-publications"),
             *("-h", host, "-p", port, "-U", address.user, "-d", address.database, "-f", str(file)),
         )
         env = {"LC_ALL": "C", **({"PGPASSWORD": password} if password is not None else {})}

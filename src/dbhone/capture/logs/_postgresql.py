@@ -46,7 +46,7 @@ class Messages:
         elif message.startswith(_PREPARING) and duration is not None:
             self._sessions.prepared(key, duration)
         elif message.startswith(_END):
-            self._sessions.ended(key, at)
+            self._sessions.ended(key)
 
     def _execute(
         self, key: str, at: int, message: str, detail: str, duration: int | None, database: str

@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from dbhone.capture.logs._mysql import MysqlRecordReader, without_heading
+from dbhone.capture.logs._mysql import ENDS, MysqlRecordReader
 from dbhone.capture.logs.base import Clock, LogFormat
 from dbhone.capture.sessions import Sessions
 
 _COMMANDS = (
     "Query|Execute|Prepare|Connect|Quit|Init DB|Close stmt|Reset stmt|Statistics|Field List|Ping"
     "|Change user|Fetch|Long Data|Set option|Shutdown|Refresh|Processlist|Kill|Debug|Daemon|Sleep"
-    "|Binlog Dump|Binlog Dump GTID|Register Slave|Reset connection|Bulk_execute|Delayed insert"
+    "|Binlog Dump|Binlog Dump GTID|Register Slave|Reset [Cc]onnection|Bulk_execute|Delayed insert"
     "|Table Dump|Time|Error|Connect Out|Create DB|Drop DB|Register Replica"
 )
 # MariaDB writes the time when the second changes, MySQL since 5.7 always.
@@ -38,17 +38,17 @@ class GeneralReader(MysqlRecordReader):
         self._at = 0
         self._database: dict[str, str] = {}
 
-    def record(self, start: re.Match[str], text: str, end: int) -> None:
-        """Take a record."""
+    def own_record(self, start: re.Match[str], text: str, end: int) -> None:
+        """Take a record without a heading."""
         time, key, command = start.groups()
         if time and time != self._time:
             self._time, self._at = time, self._moment(time)
         if command in ("Query", "Execute"):
-            argument = without_heading(text[start.end() : end])
-            self.sessions.statement(key, self._at, argument)
-        elif command == "Quit":
-            self.sessions.ended(key, self._at)
+            self.sessions.statement(key, self._at, text[start.end() : end])
+        elif command in ENDS:
+            self.sessions.ended(key)
         elif command == "Connect":
+            self.sessions.ended(key)  # an earlier one, whose end is not in the log
             found = _DATABASE.search(text, start.end(), end)
             if found is not None and found[1]:
                 self.sessions.counted.databases[found[1]] += 1

@@ -8,14 +8,17 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from dbhone.capture.logs._mysql import MysqlRecordReader, without_heading
+from dbhone.capture.logs._mysql import ENDS, MysqlRecordReader
 from dbhone.capture.logs.base import LogFormat
+from dbhone.capture.sql import OF_ROUTINE
 
 # A record begins with its time, which MariaDB leaves out within a second, or with the user.
 _START = re.compile(r"\n(?:# Time: ([^\n]*)\n)?# User@Host: ([^\n]*)")
 _ID = re.compile(r" Id: +(\d+)")
 _THREAD = re.compile(r"# Thread_id: (\d+)")
 _QUERY_TIME = re.compile(r"# Query_time: (\d+)\.(\d{6})")
+_OF_ROUTINE = "# Stored_routine: "
+"""What MariaDB and Percona Server write before a statement that a routine executed."""
 _DATABASE = re.compile(r"use ([^;\n]+);\n")
 _TIMESTAMP = re.compile(
     r"SET (?:last_insert_id=\d+,)?(?:insert_id=\d+,)?timestamp=(\d+)[^;\n]*;(?:\n|$)"
@@ -28,11 +31,11 @@ class SlowReader(MysqlRecordReader):
 
     start = _START
 
-    def record(self, start: re.Match[str], text: str, end: int) -> None:
-        """Take a record."""
+    def own_record(self, start: re.Match[str], text: str, end: int) -> None:
+        """Take a record without a heading."""
         whole = text[start.end() : end]
         position = 0
-        thread, took = None, None
+        thread, took, of_routine = None, None, False
         while whole.startswith("\n#", position) and not whole.startswith(
             _ADMINISTRATOR, position + 1
         ):
@@ -42,14 +45,18 @@ class SlowReader(MysqlRecordReader):
             line = whole[position + 1 : next_line]
             thread = thread or _THREAD.match(line)
             took = took or _QUERY_TIME.match(line)
+            of_routine = of_routine or line.startswith(_OF_ROUTINE)
             position = next_line
         number = thread or _ID.search(start[2])
         if number is None or took is None:
             self.not_read(text, start.start(), end)
             return
-        rest = without_heading(whole[position + 1 :])
+        rest = whole[position + 1 :]
         if not rest.endswith(";"):
             self.not_read(text, start.start(), end)
+            return
+        if of_routine:
+            self.sessions.counted.left_out[OF_ROUTINE] += 1
             return
         self._statement(number[1], start, rest[:-1], took)
 
@@ -64,8 +71,8 @@ class SlowReader(MysqlRecordReader):
         if stamp is not None:
             rest = rest[stamp.end() :]
         if rest.startswith(_ADMINISTRATOR):
-            if rest.startswith("Quit", len(_ADMINISTRATOR)):
-                self.sessions.ended(key, at)
+            if rest.startswith(ENDS, len(_ADMINISTRATOR)):
+                self.sessions.ended(key)
             return
         if rest:
             self.sessions.statement(key, at, rest, None, duration)

@@ -36,6 +36,8 @@ USUAL = (
 )
 _LEVELS = "LOG|ERROR|FATAL|PANIC|DETAIL|STATEMENT|WARNING|NOTICE|INFO|HINT|CONTEXT|QUERY|LOCATION"
 _LEVELS += "|DEBUG[1-5]?"
+_STATE = "(?:[0-9A-Z]{5}: )?"
+"""The SQLSTATE that log_error_verbosity = verbose puts before a message."""
 _HAS_DETAIL = "execute "
 _LINE = re.compile(rf"\n[^\n\t][^\n]*?(?:{_LEVELS}):  ")
 _NAME = r"(?:\[unknown\]|[^\n@,\]\[]*?)"
@@ -100,7 +102,7 @@ class StderrReader(RecordReader):
     def __init__(self, sessions: Sessions, prefix: str) -> None:
         super().__init__(sessions)
         pattern = prefix_pattern(prefix)
-        self.start = re.compile(rf"\n{pattern}(?P<level>{_LEVELS}):  ")
+        self.start = re.compile(rf"\n{pattern}(?P<level>{_LEVELS}):  {_STATE}")
         groups = self.start.groupindex
         self._time = "time" if "time" in groups else "epoch" if "epoch" in groups else ""
         key = "session" if "session" in groups else "process"

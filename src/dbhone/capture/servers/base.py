@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from dbhone import registry
-from dbhone.errors import UsageError
+from dbhone.errors import MachineError, UsageError
 
 DRAWER = "dbhone.capture.servers"
 SYNTAX = "postgresql://USER@HOST:PORT/DATABASE or mysql://USER@HOST:PORT"
@@ -33,8 +33,10 @@ class Address:
     @property
     def text(self) -> str:
         """The address as a user would write it."""
-        where = f"{self.user}@{self.host}:{self.port}/{self.database}"
-        return f"{self.protocol}://{where}" + (f"?socket={self.socket}" if self.socket else "")
+        user, database = quote(self.user, safe=""), quote(self.database, safe="")
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        socket = f"?socket={quote(self.socket)}" if self.socket else ""
+        return f"{self.protocol}://{user}@{host}:{self.port}/{database}{socket}"
 
 
 def parse_address(text: str) -> Address:
@@ -66,12 +68,23 @@ def parse_address(text: str) -> Address:
     )
 
 
+class NoAnswerError(MachineError):
+    """The server did not answer, or was not ready to: it may answer later."""
+
+
+class RefusedError(MachineError):
+    """The server answered, and refused what it was asked for."""
+
+
 class Connection(ABC):
     """A connection to a user's server, on which each statement is a transaction of its own."""
 
     @abstractmethod
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
-        """Return the rows of a statement. Raises MachineError with the server's own words."""
+        """Return the rows of a statement.
+
+        Raises NoAnswerError where the server does not answer, and RefusedError with its own words.
+        """
 
     @abstractmethod
     def close(self) -> None:
@@ -91,10 +104,15 @@ class Connection(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggingStatements:
-    """What makes a server log, and what puts its settings back: statements, in their order."""
+    """What makes a server log, and what puts its settings back: statements, in their order.
+
+    ``remove`` removes what was logged, once it is fetched; ``told`` is what users must know before.
+    """
 
     switch_on: tuple[str, ...]
     put_back: tuple[str, ...]
+    remove: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
 
 
 class LoggedServer(ABC):
@@ -111,7 +129,7 @@ class LoggedServer(ABC):
 
     @abstractmethod
     def connect(self, address: Address, password: str | None) -> Connection:
-        """Return a connection. Raises MachineError if the server refuses it."""
+        """Return a connection. Raises NoAnswerError or RefusedError."""
 
     @abstractmethod
     def claim(self, connection: Connection) -> bool:
@@ -131,9 +149,6 @@ class ServerLog(ABC):
 
     line_prefix: str | None = None
     """PostgreSQL's log_line_prefix, where the log has one."""
-
-    remains: str | None = None
-    """What stays at the server that was not there before, None if nothing does."""
 
     def look(self) -> None:  # noqa: B027 - most have nothing to do
         """Look where the log is now: the server may change the file."""

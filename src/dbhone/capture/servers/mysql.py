@@ -22,6 +22,8 @@ from dbhone.capture.servers.base import (
     Connection,
     LoggedServer,
     LoggingStatements,
+    NoAnswerError,
+    RefusedError,
     ServerLog,
 )
 from dbhone.errors import MachineError
@@ -31,6 +33,23 @@ _RIGHTS = (
     " mysql.general_log"
 )
 _VARIABLES = ("general_log", "log_output")
+_IS_LOGGED = "SELECT 1 FROM mysql.general_log LIMIT 1"
+_EMPTY = "TRUNCATE TABLE mysql.general_log"
+_NOT_REPLICATED = "SET SESSION sql_log_bin = 0"
+_STAYS = "what is logged stays in the table mysql.general_log"
+_ROUTINES = """\
+SELECT (SELECT COUNT(*) FROM information_schema.TRIGGERS
+        WHERE TRIGGER_SCHEMA NOT IN ('mysql', 'sys'))
+     + (SELECT COUNT(*) FROM information_schema.ROUTINES
+        WHERE ROUTINE_SCHEMA NOT IN ('mysql', 'sys'))"""
+_TWICE = (
+    "warning: there are triggers or routines, and the log has what they execute as if clients had"
+    " asked it: what hone does not recognise of it is replayed twice"
+)
+_OF_CLIENT = range(2000, 3000)
+"""The numbers of errors that a client finds itself: no connection, or one that was lost."""
+_NOT_READY = frozenset({0, 1040, 1053, 1927, 4031})
+"""A closed connection, too many connections, a shutdown, and an end of the connection."""
 
 
 class _PyMySql(Connection):
@@ -48,7 +67,7 @@ class _PyMySql(Connection):
                 charset="utf8mb4",
             )
         except (pymysql.Error, OSError) as error:
-            raise MachineError(f"cannot connect to {address.text}: {_words(error)}") from error
+            raise _kind(error)(f"cannot connect to {address.text}: {_words(error)}") from error
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
         try:
@@ -57,7 +76,7 @@ class _PyMySql(Connection):
                 return list(cursor.fetchall())
         except (pymysql.Error, OSError) as error:
             why = f"the server rejected a query: {_words(error)}"
-            raise MachineError(why, hint=_RIGHTS) from error
+            raise _kind(error)(why, hint=_RIGHTS) from error
 
     def close(self) -> None:
         try:
@@ -73,13 +92,12 @@ class _Table(ServerLog):
         self._connection = connection
         self._own = connection.value("SELECT CONNECTION_ID()")
         self._began = connection.value("SELECT NOW(6)")
-        off = connection.value("SELECT @@GLOBAL.general_log") == "0"
-        empty = not connection.rows("SELECT 1 FROM mysql.general_log LIMIT 1")
-        self._ours = off and empty
+
+    def look(self) -> None:
+        """Ask something: the server ends an idle session, and a claim of the logging with it."""
+        self._connection.rows("SELECT 1")
 
     def fetch(self, file: BinaryIO) -> None:
-        file.write(b"mysqld, Version: hone capture. started with:\n")
-        file.write(b"Tcp port: 0  Unix socket: -\nTime\t\t    Id Command\tArgument\n")
         query = (
             "SELECT DATE_FORMAT(event_time, '%%Y-%%m-%%dT%%H:%%i:%%s.%%fZ'), thread_id,"
             " command_type, argument FROM mysql.general_log"
@@ -93,15 +111,6 @@ class _Table(ServerLog):
                     file.write(f"{time}\t{thread:6} {command}\t".encode() + text + b"\n")
         except (pymysql.Error, OSError) as error:
             raise MachineError(f"the log cannot be read: {_words(error)}", hint=_RIGHTS) from error
-        self._clear()
-
-    def _clear(self) -> None:
-        """Empty the table, where all that is in it was logged for us."""
-        if self._ours:
-            with contextlib.suppress(MachineError):
-                self._connection.rows("TRUNCATE TABLE mysql.general_log")
-                return
-        self.remains = "what was logged stays in the table mysql.general_log"
 
 
 class MysqlServer(LoggedServer):
@@ -139,22 +148,50 @@ class MysqlServer(LoggedServer):
         return connection.value("SELECT GET_LOCK('hone capture', 0)") == "1"
 
     def logging_statements(self, connection: Connection) -> LoggingStatements:
-        """Return the two global variables, and their values now."""
+        """Return the two global variables, their values now, and what empties the log's table."""
         before = {name: connection.value(f"SELECT @@GLOBAL.{name}") for name in _VARIABLES}
         outputs = [word for word in before["log_output"].split(",") if word != "NONE"]
         output = ",".join(dict.fromkeys([*outputs, "TABLE"]))
+        ours = before["general_log"] == "0" and not connection.rows(_IS_LOGGED)
+        remove = _emptying(connection) if ours else ()
+        told: tuple[str, ...] = () if remove else (_STAYS,)
+        if connection.value(_ROUTINES) not in ("", "0"):
+            told = (*told, _TWICE)
         return LoggingStatements(
             switch_on=(f"SET GLOBAL log_output = '{output}'", "SET GLOBAL general_log = 1"),
             put_back=(
                 f"SET GLOBAL general_log = {before['general_log']}",
                 f"SET GLOBAL log_output = '{before['log_output']}'",
             ),
+            remove=remove,
+            told=told,
         )
 
     def log(self, connection: Connection) -> ServerLog:
         """Return the rows of the log's table from now on."""
         assert isinstance(connection, _PyMySql), "a connection of this kind of server"
         return _Table(connection)
+
+
+def _emptying(connection: Connection) -> tuple[str, ...]:
+    """Return what empties the log's table, which is empty now, without replicas; none if refused.
+
+    It is tried, since no catalogue says of all versions what a user may do.
+    """
+    with contextlib.suppress(RefusedError):
+        connection.rows(_NOT_REPLICATED)
+        connection.rows(_EMPTY)
+        return (_NOT_REPLICATED, _EMPTY)
+    return ()
+
+
+def _kind(error: Exception) -> type[NoAnswerError | RefusedError]:
+    """Return what an error is: the server did not answer, or it refused."""
+    number = error.args[0] if error.args else 0
+    refused = isinstance(error, pymysql.Error) and isinstance(number, int)
+    if refused and number not in _OF_CLIENT and number not in _NOT_READY:
+        return RefusedError
+    return NoAnswerError
 
 
 def _words(error: Exception) -> str:

@@ -19,6 +19,8 @@ from dbhone.capture.servers.base import (
     Connection,
     LoggedServer,
     LoggingStatements,
+    NoAnswerError,
+    RefusedError,
     ServerLog,
 )
 from dbhone.errors import MachineError, UsageError
@@ -27,11 +29,13 @@ _CHUNK = 1 << 20
 _WANTED = {"log_min_duration_statement": "0", "log_parameter_max_length": "-1"}
 _PREFIX = "%m [%p] "
 _CLAIM = "hone capture: logging"
+_NOT_READY = ("08", "53300", "57P")
+"""How SQLSTATEs begin of lost connections, too many of them, and a starting or stopping server."""
 _CLUSTER = re.compile(r"(\d+)/([\w.-]+)")
 _RIGHTS = (
     "log in as a superuser, or grant, since version 15: GRANT pg_monitor, pg_read_server_files"
     " TO …; GRANT SET, ALTER SYSTEM ON PARAMETER log_min_duration_statement,"
-    " log_parameter_max_length, log_line_prefix TO …;"
+    " log_parameter_max_length, log_line_prefix, log_error_verbosity TO …;"
     " GRANT SELECT ON pg_file_settings TO …; GRANT EXECUTE ON FUNCTION pg_show_all_file_settings(),"
     " pg_reload_conf(), pg_stat_file(text), pg_stat_file(text,boolean),"
     " pg_read_binary_file(text,bigint,bigint) TO …"
@@ -58,8 +62,8 @@ class _Pg8000(Connection):
             cause = error.__cause__  # pg8000's own words are about its parameters
             if not isinstance(cause, OSError):
                 why = f"cannot connect to {address.text}: {_words(error)}"
-                raise MachineError(why) from error
-            raise MachineError(
+                raise _kind(error)(why) from error
+            raise NoAnswerError(
                 f"cannot connect to {address.text}: {cause.strerror or cause}",
                 hint="look whether the server runs, and where it listens",
             ) from error
@@ -76,7 +80,7 @@ class _Pg8000(Connection):
             return list(cursor.fetchall()) if cursor.description else []
         except (pg8000.Error, OSError) as error:
             why = f"the server rejected a query: {_words(error)}"
-            raise MachineError(why, hint=_RIGHTS) from error
+            raise _kind(error)(why, hint=_RIGHTS) from error
 
     def close(self) -> None:
         try:
@@ -189,6 +193,8 @@ class PostgresqlServer(LoggedServer):
         wanted = {name: value for name, value in _WANTED.items() if name in known}
         if not re.search(r"%-?\d*[pc]", known.get("log_line_prefix", "")):
             wanted["log_line_prefix"] = _PREFIX
+        if known.get("log_error_verbosity") == "terse":  # without the parameters
+            wanted["log_error_verbosity"] = "default"
         before = {
             str(name): str(value)
             for name, value in connection.rows(
@@ -237,6 +243,13 @@ def _from_pgpass(path: Path, address: Address) -> str | None:
         ):
             return fields[4]
     return None
+
+
+def _kind(error: Exception) -> type[NoAnswerError | RefusedError]:
+    """Return what an error is: the server did not answer, or it refused."""
+    fields = error.args[0] if error.args else None
+    refused = isinstance(fields, dict) and not str(fields.get("C", "")).startswith(_NOT_READY)
+    return RefusedError if refused else NoAnswerError
 
 
 def _words(error: Exception) -> str:

@@ -29,7 +29,7 @@ from dbhone.cli.lines import (
 )
 from dbhone.cli.listing import listing
 from dbhone.cli.running import DURATION
-from dbhone.errors import UsageError
+from dbhone.errors import HoneError, MachineError, UsageError
 from dbhone.safe_text import terminal_safe
 from dbhone.units import count_of, duration, size
 from dbhone.workload.dumps import dump_programs
@@ -101,7 +101,7 @@ def command(context: Context, /, logs: tuple[Path, ...], **options: Any) -> None
     format is detected. With --server a server logs for a while, and no LOG is given; its password
     comes from PGPASSWORD, ~/.pgpass, MYSQL_PWD or ~/.my.cnf, or is asked for. With --made-up its
     tables are written with as many rows, none of which is the server's, where no data may leave its
-    place.
+    place. The texts of PostgreSQL's functions, views and policies are written, too.
 
     The workload file is a suite: `suite = "./NAME.workload"` in an experiment's [workload] replays
     it.
@@ -149,8 +149,8 @@ def _make_up(context: Context, file: Path, chosen: _Options) -> None:
     for words in catalogue.left_out:
         context.out.print(f"left out: {terminal_safe(words)}", soft_wrap=True)
     context.err.print(
-        f"wrote {file}: it holds your tables with their names, defaults and comments, and no value"
-        " of a row",
+        f"wrote {file}: it holds your tables with their names, defaults and comments, of PostgreSQL"
+        " the texts of functions, views and policies, and no value of a row",
         soft_wrap=True,
     )
 
@@ -206,17 +206,36 @@ def _capture(context: Context, logs: tuple[Path, ...], output: Path, chosen: _Op
 
 def _put_back(context: Context, chosen: _Options) -> bool:
     """Put back what captures that were killed left; return whether that was all that was asked."""
-    server = parse_address(chosen.server).text if chosen.server is not None else None
-    for note in left_on(context.home):
-        if not chosen.put_back and note.address.text != server:
+    server = parse_address(chosen.server) if chosen.server is not None else None
+    notes, unreadable = left_on(context.home)
+    for file in unreadable:
+        context.err.print(
+            f"warning: logging may still be on at a server, and {file}, which says at which,"
+            " cannot be read: look at your servers' settings, then remove the file",
+            soft_wrap=True,
+        )
+    failures: list[HoneError] = []
+    for note in notes:
+        if not chosen.put_back and note.address != server:
             context.err.print(
                 f"warning: logging may still be on at {note.address.text}:"
                 " 'hone capture --put-back' puts its settings back",
                 soft_wrap=True,
             )
             continue
-        put_back(note, _ask)
-        context.err.print(f"{note.address.text}: the settings are restored", soft_wrap=True)
+        try:
+            put_back(note, _ask)
+        except HoneError as error:
+            failures.append(error)
+            outcome = f"the settings are not restored: {error.message}"
+        else:
+            outcome = "the settings are restored"
+        context.err.print(f"{note.address.text}: {outcome}", soft_wrap=True)
+    if failures:
+        raise MachineError(
+            f"the settings of {count_of(len(failures), 'server')} are not restored",
+            hint=failures[-1].hint,
+        )
     return chosen.put_back
 
 

@@ -1,0 +1,228 @@
+"""Servers that are asked to log: what they are asked for, and what a log of theirs is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pymysql
+import pytest
+from pg8000 import dbapi as pg8000
+
+from dbhone.capture.servers import mysql
+from dbhone.capture.servers.base import (
+    Connection,
+    NoAnswerError,
+    RefusedError,
+    load_server,
+    parse_address,
+)
+from dbhone.errors import MachineError
+from tests.capture.test_made_up import address_of
+from tests.workload.live import started
+
+
+class Scripted(Connection):
+    """A PostgreSQL that answers what a test says, and nothing to anything else."""
+
+    def __init__(self, answers: dict[str, str]) -> None:
+        self._answers = answers
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
+        for question, answer in self._answers.items():
+            if question in sql % tuple(values):
+                return [(answer,)]
+        return []
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def log_path(answers: dict[str, str]) -> list[str]:
+    """Return the files that are read as the log of a server that answers so."""
+    asked: list[str] = []
+
+    class Recorder(Scripted):
+        def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
+            if "pg_read_binary_file" in sql:
+                asked.append(str(values[0]))
+                return [(b"",)]
+            return super().rows(sql, values)
+
+    log = load_server("postgresql").log(Recorder(answers))
+    with Path("/dev/null").open("wb") as nowhere:
+        log.fetch(nowhere)
+    return asked
+
+
+CLUSTER = {"SHOW log_destination": "stderr", "SHOW logging_collector": "off"}
+
+
+COLLECTED = {"SHOW log_destination": "stderr,csvlog", "SHOW logging_collector": "on"}
+
+
+def test_a_collected_log_is_read_where_the_server_says_that_it_is() -> None:
+    current = {"pg_current_logfile(csvlog)": "log/pg.csv", "pg_stat_file(log/pg.csv)": "12"}
+    assert log_path(COLLECTED | current) == ["log/pg.csv"]
+
+
+def test_the_log_of_a_cluster_of_debian_s_is_found_by_its_name() -> None:
+    path = "/var/log/postgresql/postgresql-15-main.log"
+    there = {"SHOW cluster_name": "15/main", f"pg_stat_file({path}": "99"}
+    assert log_path(CLUSTER | there) == [path]
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {},
+        {"SHOW cluster_name": "15/main"},
+        {"SHOW cluster_name": "shop", "pg_stat_file(": "99"},
+        {"SHOW cluster_name": "15/../x", "pg_stat_file(": "99"},
+    ],
+)
+def test_without_a_file_of_the_server_there_is_no_log(answers: dict[str, str]) -> None:
+    with pytest.raises(MachineError, match="logging_collector is off") as refused:
+        log_path(CLUSTER | answers)
+    assert "hone capture FILE" in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize(("verbosity", "is_changed"), [("terse", True), ("verbose", False)])
+def test_a_log_without_parameters_is_made_one_that_has_them(
+    verbosity: str, is_changed: bool
+) -> None:
+    class Set(Scripted):
+        def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
+            if "FROM pg_settings" in sql:
+                return [("log_error_verbosity", verbosity), ("log_line_prefix", "%m [%p] ")]
+            return super().rows(sql, values)
+
+    statements = load_server("postgresql").logging_statements(Set({"SHOW lc_messages": "C"}))
+    change = "ALTER SYSTEM SET log_error_verbosity = 'default'"
+    assert (change in statements.switch_on) is is_changed
+    assert ("ALTER SYSTEM RESET log_error_verbosity" in statements.put_back) is is_changed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgresql://me@[::1]:5433/shop",
+        "postgresql://me%40corp@db1:5432/a%2Fb",
+        "mysql://me@localhost:3306/?socket=/run/a%20b.sock",
+    ],
+)
+def test_an_address_is_written_as_it_was_read(text: str) -> None:
+    assert parse_address(text).text == text
+
+
+def test_a_server_that_does_not_listen_there_is_told_without_a_librarys_words() -> None:
+    server = load_server("postgresql")
+    address = parse_address("postgresql://me@127.0.0.1:1/shop")
+    with pytest.raises(MachineError, match=r"Connection refused$") as refused:
+        server.connect(address, None)
+    assert "where it listens" in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "error", "kind"),
+    [
+        ("mysql", pymysql.OperationalError(1227, "Access denied"), RefusedError),
+        ("mysql", pymysql.OperationalError(2013, "Lost connection"), NoAnswerError),
+        ("mysql", pymysql.OperationalError(1040, "Too many connections"), NoAnswerError),
+        ("postgresql", pg8000.DatabaseError({"C": "42501", "M": "denied"}), RefusedError),
+        ("postgresql", pg8000.DatabaseError({"C": "57P03", "M": "starting up"}), NoAnswerError),
+        ("postgresql", pg8000.InterfaceError("network error"), NoAnswerError),
+    ],
+)
+def test_a_refusal_is_no_missing_answer(
+    monkeypatch: pytest.MonkeyPatch, protocol: str, error: Exception, kind: type[MachineError]
+) -> None:
+    def connect(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("pymysql.connect", connect)
+    monkeypatch.setattr("pg8000.dbapi.connect", connect)
+    address = parse_address(f"{protocol}://me@db1/shop")
+    with pytest.raises(kind):
+        load_server(protocol).connect(address, None)
+
+
+class Tables(Connection):
+    """A MySQL whose log is off and empty, and that refuses what a test says."""
+
+    def __init__(self, *refused: str) -> None:
+        self._refused = refused
+        self.triggers = 0
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
+        if any(word in sql for word in self._refused):
+            raise RefusedError("denied")
+        if "information_schema.TRIGGERS" in sql:
+            return [(self.triggers,)]
+        variables = {"general_log": "0", "log_output": "FILE"}
+        return [(value,) for name, value in variables.items() if sql.endswith(f"GLOBAL.{name}")]
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_a_table_is_emptied_only_where_replicas_do_not_get_that() -> None:
+    statements = mysql.PLUGIN.logging_statements(Tables())
+    assert statements.remove == (
+        "SET SESSION sql_log_bin = 0",
+        "TRUNCATE TABLE mysql.general_log",
+    )
+    assert not statements.told
+    for refused in ("sql_log_bin", "TRUNCATE"):
+        statements = mysql.PLUGIN.logging_statements(Tables(refused))
+        assert not statements.remove
+        assert "stays in the table" in statements.told[0]
+
+
+def test_users_are_told_of_triggers_before_a_capture() -> None:
+    server = Tables()
+    server.triggers = 2
+    assert "replayed twice" in mysql.PLUGIN.logging_statements(server).told[0]
+
+
+def test_a_session_of_mysql_is_not_idle_while_the_server_logs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    class Cursor:
+        def __enter__(self) -> Cursor:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            """Nothing is open."""
+
+        def execute(self, sql: str, _: object) -> None:
+            asked.append(sql)
+
+        def fetchall(self) -> list[tuple[str]]:
+            return [("1",)]
+
+    class Session:
+        cursor = Cursor
+
+    monkeypatch.setattr("pymysql.connect", lambda **_: Session())
+    log = mysql.PLUGIN.log(mysql.PLUGIN.connect(parse_address("mysql://me@db1"), None))
+    before = len(asked)
+    log.look()
+    assert len(asked) > before
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("dbms", ["mariadb", "postgresql"])
+def test_a_servers_logging_is_claimed_until_the_connection_ends(dbms: str) -> None:
+    with started(dbms) as running:
+        address = address_of(running)
+        server = load_server(address.protocol)
+        with server.connect(address, None) as first:
+            assert server.claim(first)
+            with server.connect(address, None) as second:
+                assert not server.claim(second)
+        with server.connect(address, None) as third:
+            while not server.claim(third):  # a server may take a moment to end a session
+                pass
