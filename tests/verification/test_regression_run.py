@@ -193,7 +193,7 @@ def test_a_base_is_given_a_second_attempt_before_a_failure_counts(
 ) -> None:
     left = ends(monkeypatch, WHOLE, ONE_FAILS, ONE_FAILS)
     for _ in range(2):
-        compared = verification._compare_regression(Numbered(), LIST, harness)
+        compared = verification._compare_regression(Numbered(), LIST, (), harness)
         assert (compared.base_failures, compared.failures) == (("1",), ())
     assert next(left, None) is None, "what the base fails is kept, so nothing is run once more"
 
@@ -203,7 +203,7 @@ def test_a_failure_that_the_base_does_not_show_counts_though_the_second_attempt_
 ) -> None:
     left = ends(monkeypatch, WHOLE, ONE_FAILS, WHOLE, WHOLE)
     for _ in range(2):
-        compared = verification._compare_regression(Numbered(), LIST, harness)
+        compared = verification._compare_regression(Numbered(), LIST, (), harness)
         assert [failure.test for failure in compared.failures] == ["1"]
     assert next(left, None) is None, "no build is given a third attempt"
 
@@ -213,12 +213,12 @@ def test_tests_that_can_be_run_alone_are_repeated_without_the_others(
 ) -> None:
     two_fail = finished("not 1\nok 2\nnot 3\nthe end\n", 1)
     asked = repeats(monkeypatch, WHOLE, two_fail, finished("ok 1\nnot 3\nthe end\n", 1))
-    compared = verification._compare_regression(Independent(), LIST, harness)
+    compared = verification._compare_regression(Independent(), LIST, (), harness)
     # Of what the build fails the base fails one test when it is asked once more.
     assert asked == [(), (), ("1", "3"), ("1",)]
     assert (compared.base_failures, compared.proving) == (("3",), 2)
     assert [failure.test for failure in compared.failures] == ["1"]
-    verification._compare_regression(Independent(), LIST, harness)
+    verification._compare_regression(Independent(), LIST, (), harness)
     assert len(asked) == 4, "what was found is kept"
 
 
@@ -226,14 +226,14 @@ def test_another_build_has_the_base_repeat_only_what_it_did_not_repeat_before(
     harness: TestHarness, verification: Verification, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repeats(monkeypatch, WHOLE, ONE_FAILS)
-    verification._compare_regression(Independent(), LIST, harness)
+    verification._compare_regression(Independent(), LIST, (), harness)
     inputs = verification.base.manifest.inputs
     another = dataclasses.replace(
         verification,
         candidate=plain_build(verification.base.folder.parent / "another", inputs),
     )
     asked = repeats(monkeypatch, finished("not 1\nnot 2\nok 3\nthe end\n", 1))
-    another._compare_regression(Independent(), LIST, harness)
+    another._compare_regression(Independent(), LIST, (), harness)
     assert asked == [(), ("2",), ("1", "2")]
 
 
@@ -241,6 +241,18 @@ def test_a_runner_that_did_not_come_to_its_end_repeats_the_whole_list(
     harness: TestHarness, verification: Verification, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = repeats(monkeypatch, WHOLE, KILLED, WHOLE, WHOLE)
-    compared = verification._compare_regression(Independent(), LIST, harness)
+    compared = verification._compare_regression(Independent(), LIST, (), harness)
     assert asked == [(), (), (), ()]
     assert not compared.failures
+
+
+def test_a_named_test_runs_in_the_first_list_of_a_check_that_may_have_it(
+    harness: TestHarness, verification: Verification, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    longer = dataclasses.replace(LIST, name="longer", seconds=100)
+    pair = ((Numbered(), LIST), (Numbered(), longer))
+    monkeypatch.setattr("dbhone.verification.verify.lists_of", lambda *_: pair)
+    named = dataclasses.replace(verification, names=("1", "3"))
+    ((_, tests, names),) = named._lists(harness)
+    assert (tests.name, names) == ("parallel", ("1", "3"))
+    assert [tests.name for _, tests, _ in verification._lists(harness)] == ["parallel", "longer"]

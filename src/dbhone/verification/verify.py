@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -62,27 +63,31 @@ class Verification:
             OutcomeStore(harness.session.home, self.candidate).keep_outcome(outcome)
         return outcome
 
-    def _lists(self, harness: TestHarness) -> tuple[tuple[Check, TestList], ...]:
-        """Return the lists of the grade; of named tests those that have one of them."""
+    def _lists(self, harness: TestHarness) -> tuple[tuple[Check, TestList, tuple[str, ...]], ...]:
+        """Return the lists of the grade, each with the names of its tests that were asked for."""
         lists = lists_of(self.candidate.manifest.dbms, self.grade)
         if not self.names:
-            return lists
-        named = tuple(
-            (check, tests)
-            for check, tests in lists
-            if isinstance(check, RegressionTests) and self._named(check, tests, harness)
-        )
+            return tuple((check, tests, ()) for check, tests in lists)
+        named = tuple(self._named(lists, harness))
         if not named:
             raise UsageError(f"the grade {self.grade.value} has no test {self.names[0]}")
         return named
 
     def _named(
-        self, check: RegressionTests, tests: TestList, harness: TestHarness
-    ) -> tuple[str, ...]:
-        """Return which of the names are tests of a list."""
+        self, lists: Iterable[tuple[Check, TestList]], harness: TestHarness
+    ) -> Iterator[tuple[Check, TestList, tuple[str, ...]]]:
+        """Yield the lists that have a named test; of a check's lists the first that has it."""
         tree = harness.tree_of(self.candidate)
         source = None if tree is None else tree.path
-        return tuple(name for name in self.names if check.has_test(tests.name, name, source))
+        taken: set[tuple[str, str]] = set()
+        for check, tests in lists:
+            if not isinstance(check, RegressionTests):
+                continue
+            left = (name for name in self.names if (check.name, name) not in taken)
+            names = tuple(name for name in left if check.has_test(tests.name, name, source))
+            taken |= {(check.name, name) for name in names}
+            if names:
+                yield check, tests, names
 
     def _check_base(self) -> None:
         dbms = self.candidate.manifest.dbms
@@ -92,18 +97,23 @@ class Verification:
                 hint="name a base of the same DBMS with --against",
             )
 
-    def _compare(self, check: Check, tests: TestList, harness: TestHarness) -> ListComparison:
+    def _compare(
+        self, check: Check, tests: TestList, names: tuple[str, ...], harness: TestHarness
+    ) -> ListComparison:
         if isinstance(check, GeneratedQueries):
             run = QueryRun(check=check, list=tests, harness=harness, again=self.again)
             queries = run.of_base(self.base)
             return compare(queries.base, run.of_candidate(self.candidate, queries))
         assert isinstance(check, RegressionTests), "there are two kinds of checks"
-        return self._compare_regression(check, tests, harness)
+        return self._compare_regression(check, tests, names, harness)
 
     def _compare_regression(
-        self, regression: RegressionTests, tests: TestList, harness: TestHarness
+        self,
+        regression: RegressionTests,
+        tests: TestList,
+        names: tuple[str, ...],
+        harness: TestHarness,
     ) -> ListComparison:
-        names = self._named(regression, tests, harness)
         base, candidate = (
             RegressionRun(regression=regression, list=tests, build=build, names=names)
             for build in (self.base, self.candidate)
