@@ -250,14 +250,16 @@ def test_one_subject_does_all_sets_before_the_next_ones_turn(
         assert sorted(turns) == sorted(NAMES)
 
 
-def test_a_turn_that_was_cut_off_goes_on_with_what_is_open(
+def test_a_block_that_was_cut_off_is_measured_anew_where_one_server_is_up_at_a_time(
     bench: Bench, builds: dict[str, Build]
 ) -> None:
     cut_off(bench.measure(builds, servers=Servers.ONE), 4)
-    before = bench.done()
-    assert len(before) == 6 + 3
+    assert len(bench.done()) == 6 + 3
+    bench.events.clear()
     assert bench.measure(builds, servers=Servers.ONE).run() == "blocks"
     assert bench.done() == bench.everything(3)
+    begun = [event for event in bench.events if isinstance(event, InvocationStarted)]
+    assert len(begun) == 2 * 6, "nothing of the second block was left as it was"
 
 
 def test_a_wide_target_ends_it_after_the_least_blocks(

@@ -105,6 +105,7 @@ class Measuring:
             self._continue_from_store()
             analysis = self._analysis() if block else None
             while (reason := self._reason_to_stop(block, analysis)) is None:
+                self._leave_worn_data(block)
                 whole = all(done.block != block for done in self.store.done(self.run_id))
                 began = self.recorder.clock()
                 self._measure_block(block)
@@ -242,6 +243,18 @@ class Measuring:
         return all(sound <= measured.get((block, name), set()) for name in self._tasks)
 
     # One block
+
+    def _leave_worn_data(self, block: int) -> None:
+        """Let a block count no longer that was cut off, where its rest would be another's.
+
+        The rest is measured on fresh data. Sets with an order work on what those before them left,
+        and of servers that are up one at a time some would have worn data and others fresh.
+        """
+        if not (self.target.suite.ordered or self.experiment.servers is Servers.ONE):
+            return
+        for measured_block, set_name in self._measured():
+            if measured_block == block:
+                self.store.supersede(self.run_id, block, set_name)
 
     def _measure_block(self, block: int) -> None:
         """Measure the trials of a block that are not complete."""
