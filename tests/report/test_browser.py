@@ -154,7 +154,8 @@ def test_the_keyboard_reaches_everything_in_order_and_leaves_again(page: Page) -
         if focused is None or focused["times"] > 1:
             break
         found.append(focused)
-    assert found[0]["text"] == "Skip to the table"
+    # Where nothing was measured there is no table.
+    assert (found[0]["text"] == "Skip to the table") is bool(page.locator("#summary").count())
     assert len(found) == page.evaluate(_FOCUSABLE)
     places = [each["place"] for each in found]
     assert places == sorted(places)

@@ -37,7 +37,7 @@ from dbhone.report.settings import defaults_table, settings_table, shared_settin
 from dbhone.report.step_tables import StepTables, present, step_tables
 from dbhone.report.sweep import Sweep, sweep_note, sweeps
 from dbhone.report.table import Table
-from dbhone.report.wording import joined, legend, told_together
+from dbhone.report.wording import format_ratio, joined, legend, told_together
 
 _MOST_ROWS, _MOST_FIELDS = 45, 300
 """Of the steps' tables, where they are to fit on a page's first screens."""
@@ -114,6 +114,15 @@ class Page:
     def gain(self) -> Summary | None:
         """The figure that the winner is judged by, None where there is no winner."""
         return None if self.winner is None else overall(self.analysis, self.winner.name)
+
+    @property
+    def gain_figures(self) -> tuple[str, str, str] | None:
+        """The gain and both ends of its interval, with as many digits as in the headline."""
+        gain = self.gain
+        if gain is None or gain.low is None or gain.high is None:
+            return None
+        ratio, low, high = (format_ratio(it, gain) for it in (gain.ratio, gain.low, gain.high))
+        return ratio, low, high
 
     @property
     def has_long_steps(self) -> bool:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dbhone.analysis.precision import half_width
-from dbhone.analysis.verdict import Direction
 from dbhone.report.table import Cell, Column, Interval, Row, Table, columns
 from dbhone.report.wording import margin, ratio
 
@@ -36,15 +35,6 @@ class StageGain:
     ratio: float
     low: float | None
     high: float | None
-
-    @property
-    def direction(self) -> Direction:
-        """Which way its interval points."""
-        if self.low is None or self.high is None:
-            return Direction.UNKNOWN
-        if self.low > 1:
-            return Direction.BETTER
-        return Direction.WORSE if self.high < 1 else Direction.SAME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +65,7 @@ class Search:
             after = before * stage.ratio
             way = Interval(low=min(before, after), ratio=after, high=max(before, after))
             own = Cell(text=ratio(stage.ratio), margin=margin(half_width(stage)))
-            so_far = Cell(text=ratio(after), direction=stage.direction, interval=way)
+            so_far = Cell(text=ratio(after), interval=way)
             yield Row(cells=(Cell(text=stage.stage), own, so_far))
             before = after
 

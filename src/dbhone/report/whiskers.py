@@ -44,8 +44,11 @@ class Whiskers:
         return math.exp(-self._reach), math.exp(self._reach)
 
     def draw(self, column: int, cell: Cell) -> str:
-        """Return the picture of a cell's interval as SVG, nothing for a cell that has none."""
-        if cell.interval is None or cell.direction is None:
+        """Return the picture of a cell's interval as SVG, nothing for a cell that has none.
+
+        The ratio itself is marked where the cell tells a verdict.
+        """
+        if cell.interval is None:
             return ""
         band, own = self._bands[column], cell.interval
         return (
@@ -53,9 +56,14 @@ class Whiskers:
             f"{self._bar('band', band.low, band.high, _HEIGHT) if band else ''}"
             f'<line x1="{_CENTRE:g}" x2="{_CENTRE:g}" y2="{_HEIGHT}"/>'
             f"{self._bar('reach', own.low, own.high, 2)}"
-            f'<polygon points="{_SHAPES[cell.direction]}"'
-            f' transform="translate({self._place(own.ratio):.1f} {_MIDDLE:g})"/></svg>'
+            f"{self._mark(cell.direction, own.ratio)}</svg>"
         )
+
+    def _mark(self, direction: Direction | None, ratio: float) -> str:
+        if direction is None:
+            return ""
+        where = f"translate({self._place(ratio):.1f} {_MIDDLE:g})"
+        return f'<polygon points="{_SHAPES[direction]}" transform="{where}"/>'
 
     def _bar(self, name: str, low: float, high: float, height: int) -> str:
         left, right = self._place(low), self._place(high)

@@ -68,7 +68,7 @@ class _Table:
     def mean(self, subject: Subject) -> str:
         """Return the geometric mean of a subject's figures; empty if not all are there.
 
-        It is over the steps that the summary is of.
+        Steps that the summary leaves out for too few blocks are among them.
         """
         whole = wholes(self.steps)
         measurements = [self.levels.get((subject.name, step.name)) for step in whole]
