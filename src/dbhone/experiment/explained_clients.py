@@ -56,7 +56,7 @@ class PausedClients(ExplainedClients):
     @property
     def finished(self) -> int:
         """How many operations have ended."""
-        return self._client.client.finished_events()
+        return self._client.client.executed_events()
 
     @property
     def cpu_seconds(self) -> float:
