@@ -80,7 +80,7 @@ def test_the_setting_to_try_is_another_than_the_base_has(dbms: str) -> None:
 
 def test_a_file_on_the_users_queries_says_how_to_record_them() -> None:
     text = starter_text("mariadb", "queries", known_versions())
-    assert "#   mariadb-dump -h db1 --single-transaction shop > mine.sql\n" in text
+    assert "#   mariadb-dump -h db1 --single-transaction --routines shop > mine.sql\n" in text
     assert "#   hone capture --server mysql://me@db1 --for 10m -o mine.workload\n" in text
 
 

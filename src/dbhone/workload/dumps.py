@@ -32,8 +32,8 @@ class DumpProgram:
 
 _PROGRAMS = (
     DumpProgram("postgresql", "postgresql", ("pg_dump", "-Fc"), ".dump"),
-    DumpProgram("mariadb", "mysql", ("mariadb-dump", "--single-transaction"), ".sql"),
-    DumpProgram("mysql", "mysql", ("mysqldump", "--single-transaction"), ".sql"),
+    DumpProgram("mariadb", "mysql", ("mariadb-dump", "--single-transaction", "--routines"), ".sql"),
+    DumpProgram("mysql", "mysql", ("mysqldump", "--single-transaction", "--routines"), ".sql"),
 )
 _CUSTOM = b"PGDMP"
 _BEGINNING = 1 << 20
