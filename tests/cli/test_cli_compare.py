@@ -60,7 +60,7 @@ def test_the_plan_of_a_comparison_is_shown_and_nothing_is_begun(tmp_path: Path) 
     ("words", "message"),
     [
         (("--suite", "nope"), "error: --suite: there is no suite 'nope'"),
-        (("--threads", "0"), "error: --threads: write a number from 1 on"),
+        (("--threads", "0"), "error: --threads: it must be 1 or more"),
         (("--data", "x.dump"), "error: --data: the suite sysbench:micro has no 'dump'"),
     ],
 )

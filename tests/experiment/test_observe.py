@@ -50,7 +50,7 @@ def test_servers_are_observed_each_second_unless_it_is_said_otherwise() -> None:
 @pytest.mark.parametrize(
     ("section", "said"),
     [
-        ('every = "100ms"', "greater than or equal to 0.5"),
+        ('every = "100ms"', "it must be 0.5 or more"),
         ("every = 1", "in quotes"),
         ('counter = ["x.y"]', "no such key"),
         ('counters = ["xact_commit"]', "'xact_commit' is not a counter"),

@@ -51,7 +51,7 @@ def test_an_answer_is_the_exit_code_and_is_shown_with_its_report(
     assert f"exit-code={code}\nanswer=the answer\n" in output
     told = machine.told()
     assert "hone setup --yes sqlite" in told
-    assert "hone compare apt:a apt:b --sets main --tolerance 5%" in told
+    assert "hone compare apt:a apt:b --refresh --sets main --tolerance 5%" in told
 
 
 def test_a_failure_has_no_report(machine: Machine) -> None:

@@ -156,9 +156,11 @@ def _sets(ctx: click.Context) -> Iterable[Offer]:
     from dbhone.workload import suite  # noqa: PLC0415
 
     chosen = ctx.params.get("suite")
+    titles: dict[str, str] = {}
     for name in (chosen,) if chosen else suite.names():
         loaded = suite.load(name)
-        yield from ((each, loaded.sets[each].title) for each in loaded.measurable())
+        titles |= {each: loaded.sets[each].title for each in loaded.measurable()}
+    return titles.items()
 
 
 sets = _completer(_sets)
