@@ -68,6 +68,20 @@ def test_a_failed_run_says_why() -> None:
     assert _answers(page)["Next"] == "'hone resume 7' continues it once the reason is mended."
 
 
+def test_what_broke_is_not_ready_and_needs_a_new_run() -> None:
+    broke = replace(SUBJECTS[2], broken="it gave no answer")
+    page = _stopped(
+        RunState.FAILED,
+        subjects=(SUBJECTS[0], broke),
+        error="nothing is left to compare with rel",
+    )
+    answers = _answers(page)
+    assert answers["Ready"].startswith(SUBJECTS[0].name)
+    assert broke.name not in answers["Ready"].partition(", but not")[0]
+    assert answers["Not ready"] == f"{broke.name} broke: it gave no answer"
+    assert answers["Next"].startswith("a new run tries again what broke")
+
+
 def test_a_run_that_is_not_over_is_waited_for() -> None:
     page = _stopped(RunState.RUNNING)
     assert page.headline == "Nothing was measured yet: the run is not over."

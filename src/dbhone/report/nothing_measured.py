@@ -17,19 +17,25 @@ def why(run: Run) -> str:
 
 
 def what_is_left(run: Run) -> Iterator[tuple[str, str]]:
-    """Yield what is ready, and what to do next: a name and a sentence each."""
-    ready = [subject.name for subject in run.subjects]
+    """Yield what is ready, what broke, and what to do next: a name and a sentence each."""
+    known = {subject.name for subject in run.subjects}
+    broken = [subject for subject in run.subjects if subject.broken is not None]
+    ready = [subject.name for subject in run.subjects if subject.broken is None]
     if ready:
-        missing = [name for name in run.declared.subjects if name not in ready]
+        missing = [name for name in run.declared.subjects if name not in known]
         without = f", but not {joined(missing)}" if missing else ""
         yield "Ready", f"{joined(ready)}{without}."
-    following = _next(run)
+    if broken:
+        yield "Not ready", "; ".join(f"{each.name} broke: {each.broken}" for each in broken)
+    following = _next(run, tries_again=bool(broken))
     if following:
         yield "Next", following
 
 
-def _next(run: Run) -> str:
+def _next(run: Run, *, tries_again: bool) -> str:
     match run.state:
+        case RunState.FAILED if tries_again:
+            return "a new run tries again what broke: a run that is resumed leaves it out."
         case RunState.RUNNING:
             return f"'hone show {run.id}' says how far it is."
         case RunState.INTERRUPTED:
