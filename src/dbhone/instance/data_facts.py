@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.errors import UntrustedFileError
+from dbhone.files import write_whole
 from dbhone.home import Home
 from dbhone.untrusted_files import walk
 
@@ -44,7 +45,7 @@ class KeptFacts:
 
 def note_load(kept: Path, facts: DataFacts) -> None:
     """Keep what loading took beside the data."""
-    (kept / _FILE).write_text(json.dumps(dataclasses.asdict(facts)), encoding="utf-8")
+    write_whole(kept / _FILE, json.dumps(dataclasses.asdict(facts)))
 
 
 def note_copy(kept: Path, seconds: float) -> None:
