@@ -25,7 +25,9 @@ from dbhone.experiment.explaining import (
     rebuilding,
 )
 from dbhone.experiment.goals import missing_for_build, together
+from dbhone.experiment.model import Experiment
 from dbhone.experiment.standalone_server import find_subject
+from dbhone.measurement.record import Run
 from dbhone.measurement.stack_sampling import FREQUENCY, check_sampling, clock
 from dbhone.report.explanation import Explanation, difference_folded, explanation, speedscope
 from dbhone.report.flame import explanation_page
@@ -115,14 +117,7 @@ def command(
     if chosen == experiment.base.name:
         raise UsageError(f"{chosen} is the base, and would be compared with itself")
     task = find_task(experiment, on)
-    both = [find_subject(experiment, name).inputs for name in names]
-    estimator = BuildEstimator(context.home)
-    lacking = together(missing_for_build(own, estimator, experiment.suite) for own in both)
-    ensure_installed(context, lacking, "these servers", context.home)
-    again = rebuilding(experiment, names, stored, estimator)
-    if again is not None:
-        what, takes = " and ".join(again.subjects), duration(again.seconds)
-        agree(f"build {what} again, which takes about {takes}", yes=yes)
+    _ensure_buildable(context, experiment, names, stored, yes=yes)
     with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
         found = explain(
             experiment,
@@ -148,6 +143,20 @@ def command(
     if output is not None:
         write_output(output, _written(output, title, names, said, found), force=force)
         context.err.print(f"wrote {output}", soft_wrap=True)
+
+
+def _ensure_buildable(
+    context: Context, experiment: Experiment, names: tuple[str, str], run: Run, *, yes: bool
+) -> None:
+    """Install what builds of both servers lack, and ask before those that are gone are made."""
+    both = [find_subject(experiment, name).inputs for name in names]
+    estimator = BuildEstimator(context.home)
+    lacking = together(missing_for_build(own, estimator, experiment.suite) for own in both)
+    ensure_installed(context, lacking, "these servers", context.home)
+    again = rebuilding(experiment, names, run, estimator)
+    if again is not None:
+        what, takes = " and ".join(again.subjects), duration(again.seconds)
+        agree(f"build {what} again, which takes about {takes}", yes=yes)
 
 
 def _written(
