@@ -265,18 +265,21 @@ def test_a_missing_sysbench_is_told(hone: Hone, monkeypatch: pytest.MonkeyPatch)
 def servers_of(sessions: tuple[str, ...]) -> list[int]:
     """Return the processes that are PostgreSQL's own first process, by the session's mark.
 
-    The one that was started first comes first: the kernel's numbers begin anew now and then.
+    The one that was started first comes first: the kernel's numbers begin anew now and then. A
+    backend that was forked just now still has its parent's command line, and is not counted.
     """
-    found: dict[int, float] = {}
+    found: dict[int, tuple[float, int]] = {}
     for pid in processes_of(sessions):
         try:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            began = psutil.Process(pid).create_time()
+            process = psutil.Process(pid)
+            began, parent = process.create_time(), process.ppid()
         except (OSError, psutil.Error):
             continue
         if words[0].endswith(b"/postgres") and b"-D" in words:
-            found[pid] = began
-    return sorted(found, key=found.__getitem__)
+            found[pid] = (began, parent)
+    first = [pid for pid, (_, parent) in found.items() if parent not in found]
+    return sorted(first, key=lambda pid: found[pid][0])
 
 
 def test_a_server_that_crashes_is_told_and_the_run_goes_on(hone: Hone) -> None:
