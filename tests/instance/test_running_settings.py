@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.experiment.warnings import running_note
-from dbhone.instance.running_settings import RunningSettings, different
+from dbhone.instance.running_settings import RunningSettings, different, with_base_names
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,10 @@ def test_a_number_of_thousands_of_digits_is_no_number(unit: str) -> None:
 @given(st.text(max_size=12))
 def test_every_value_is_like_itself(value: str) -> None:
     assert different({"x": value}, {"x": (value,)}) == {}
+
+
+def test_a_log_that_is_on_has_the_name_that_it_was_given() -> None:
+    told = with_base_names({"log_bin": ("ON",), "log_bin_basename": ("/data/binlog",)})
+    assert different({"log_bin": "binlog"}, told) == {}
+    assert different({"log_bin": "on"}, told) == {}
+    assert different({"log_bin": "other"}, told) == {"log_bin": ("other", "ON")}

@@ -145,7 +145,7 @@ def running_note(
     )
     return Warning(
         code="setting-not-taken",
-        text=f"{subject} runs with settings other than those it was given: {words}"
+        text=f"{subject}: the server runs with settings other than those it was given: {words}"
         + (f". {too_few_files}" if too_few_files else ""),
         subject=subject,
     )

@@ -53,12 +53,23 @@ def ask(server: Server, names: Iterable[str]) -> RunningSettings:
     """
     with contextlib.closing(connect(server.endpoint)) as client:
         rows = client.ask(server.dbms.running_settings)
+    told = {server.dbms.canonical(_text(name)): tuple(map(_text, values)) for name, *values in rows}
     return RunningSettings(
         given={name: server.values[name] for name in names if name in server.values},
-        told={
-            server.dbms.canonical(_text(name)): tuple(map(_text, values)) for name, *values in rows
-        },
+        told=with_base_names(told),
     )
+
+
+def with_base_names(told: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Return what is told, with the name of a file beside the ``ON`` that MySQL tells of it.
+
+    After ``log_bin = binlog`` MySQL tells log_bin as ON, and the path as log_bin_basename.
+    """
+    files = {
+        name: tuple(path.rpartition("/")[2] for path in told.get(f"{name}_basename", ()))
+        for name in told
+    }
+    return {name: (*files[name], *spellings) for name, spellings in told.items()}
 
 
 def different(

@@ -289,13 +289,13 @@ def _training(chosen: _Options, suite: str) -> Training:
 
 def _facts(result: BuildResult) -> Table:
     manifest = result.build.manifest
-    how = "found, made before in" if result.reused else "made in"
+    when = ", made before" if result.reused else ""
     phases = ", ".join(
         f"{name} {duration(seconds)}" for name, seconds in manifest.phase_seconds.items()
     )
     rows = {
         "build": f"{manifest.dbms} {manifest.version}, {result.build.label}",
-        "took": f"{how} {duration(manifest.seconds)}" + (f" ({phases})" if phases else ""),
+        "took": duration(manifest.seconds) + when + (f" ({phases})" if phases else ""),
         "source": manifest.source,
         "flags": " ".join(result.build.shown_flags),
     }
