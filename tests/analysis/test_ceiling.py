@@ -36,6 +36,17 @@ def test_many_clients_gain_until_the_rest_fills_the_cpus() -> None:
     assert ratio == pytest.approx(2 / (0.0005 * 1000))
 
 
+def test_what_takes_more_than_all_cpus_lies_outside_the_operations_and_bounds_nothing() -> None:
+    def ratio(client: float) -> float:
+        return ceiling_ratio(
+            throughput=100_000, user=4e-6, system=1e-6, client=client, threads=1, cores=2
+        )
+
+    assert ratio(9e-6) == pytest.approx(1.0)  # one after the other they fill the time
+    assert ratio(15e-6) == pytest.approx(2 / 1.6)  # they work side by side
+    assert math.isinf(ratio(25e-6))
+
+
 @given(user=SECONDS, system=SECONDS, client=SECONDS, wait=SECONDS, share=st.floats(0, 1))
 def test_no_faster_server_beats_the_ceiling(
     user: float, system: float, client: float, wait: float, share: float

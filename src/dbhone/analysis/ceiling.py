@@ -22,6 +22,8 @@ from dbhone.measurement.metric import (
 )
 from dbhone.measurement.record import Step
 
+_MOST_TAKEN = 1.05
+"""Of all CPUs; the figures come from medians of their own, and need not agree to the last digit."""
 _NEEDED = (THROUGHPUT, CPU_SECONDS, SYSTEM_SECONDS, CLIENT_CPU_SECONDS)
 
 
@@ -43,19 +45,23 @@ class Ceiling:
 def ceiling_ratio(
     *, throughput: float, user: float, system: float, client: float, threads: int, cores: int
 ) -> float:
-    """Return the bound of the gain, 1 or more.
+    """Return the bound of the gain, 1 or more, infinite where it is not known.
 
     ``throughput`` is in operations per second of all ``threads`` clients together; ``user``,
     ``system`` and ``client`` are seconds of CPU for each. An operation's work in the kernel and
-    the client is taken to happen one after the other. With several clients all waiting is taken
-    to be for others' work in user mode, such as for locks, which would end with it.
+    the client is taken to happen one after the other, unless it takes more CPUs than there are
+    clients. With several clients all waiting is taken to be for others' work in user mode, such as
+    for locks, which would end with it. The bound is not known where kernel and clients take more
+    than all ``cores``: then a part of it lies outside the operations, such as a client's start.
     """
     duration = threads / throughput
     if threads == 1 and user + system + client < duration:
         return duration / (duration - user)
+    taken = (system + client) * throughput
+    if not 0 < taken < _MOST_TAKEN * cores:
+        return math.inf
     at_once = min(threads, cores)
-    rest = system + client
-    return max(1.0, at_once / (rest * throughput)) if rest > 0 else float("inf")
+    return max(1.0, (at_once if taken <= at_once else cores) / taken)
 
 
 def find_ceilings(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -146,13 +147,13 @@ def explanation(
         tables.extend(_wait_tables(waits, names, said))
     ceilings = [_ceiling(whole, which, threads, cores, rounds[which]) for which in (0, 1)]
     sentences = [
-        *(
-            _sentence(it, functions, names[1], said)
-            for it in _largest(whole, by_kind, modules, waits)
-        ),
-        f"If its own code and libraries took no time, {step} would be at most {ceilings[0]:.2f}"
-        f" times as fast with {names[0]}, {ceilings[1]:.2f} times with {names[1]}.",
+        _sentence(it, functions, names[1], said) for it in _largest(whole, by_kind, modules, waits)
     ]
+    if all(map(math.isfinite, ceilings)):
+        sentences.append(
+            f"If its own code and libraries took no time, {step} would be at most {ceilings[0]:.2f}"
+            f" times as fast with {names[0]}, {ceilings[1]:.2f} times with {names[1]}."
+        )
     if settings:
         words = ", ".join(f"{name} = {value}" for name, value in settings.items())
         sentences.append(f"To count waits, servers ran with {words}, which slows them down.")

@@ -65,7 +65,7 @@ def _short(value: float) -> float:
 
 
 def _layers(lines: Lines) -> list[alt.Chart]:
-    axis = alt.Axis(title="seconds since the slice began", grid=False, tickMinStep=1, format="d")
+    axis = alt.Axis(title="seconds since the slice began", grid=False, tickMinStep=0.5, format="~g")
     x = alt.X("at:Q", axis=axis, scale=alt.Scale(nice=False, zero=True))
     figures = alt.Axis(labelExpr=_FIGURE, title=None, tickCount=3, grid=True)
     y = alt.Y("value:Q", scale=alt.Scale(zero=True), axis=figures)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -132,7 +133,10 @@ def _ceiling_table(context: ReportContext, in_sample: bool) -> Table | None:
         if own is not None:
             times = (Cell(text=number(it * 1e6)) for it in (own.user, own.system, own.client))
             ratios = (found.get((subject.name, step)) for subject in context.subjects)
-            bounds = (Cell(text=f"{it.ratio:.2f}") if it else EMPTY for it in ratios)
+            bounds = (
+                Cell(text=f"{it.ratio:.2f}") if it and math.isfinite(it.ratio) else EMPTY
+                for it in ratios
+            )
             rows.append(Row(cells=(Cell(text=step), *times, *bounds)))
     if not rows:
         return None
