@@ -7,6 +7,9 @@ Usage: ``python -I -S compiler_wrapper.py RECORD COMPILER [ARGUMENT ...]``, with
 build in DBHONE_PHASE and the build's folder in DBHONE_FOLDER. It appends one line of JSON to
 the file RECORD and ends as the compiler did. A record that cannot be written does not fail
 the build; a build without records does (``builder.py``).
+
+The record has the arguments that stand in a response file, ``@FILE``, in its place: ninja removes
+the file afterwards.
 """
 
 import json
@@ -18,6 +21,7 @@ import time
 def main() -> int:
     """Run the compiler; return its exit code."""
     record, compiler, arguments = sys.argv[1], sys.argv[2], sys.argv[3:]
+    recorded = [word for argument in arguments for word in expanded(argument)]
     began, clock = time.time(), time.monotonic()
     pid = os.posix_spawn(compiler, [compiler, *arguments], os.environ)
     _, status, usage = os.wait4(pid, 0)
@@ -30,7 +34,7 @@ def main() -> int:
         "status": os.waitstatus_to_exitcode(status),
         "program": compiler.rpartition("/")[2],
         "folder": os.path.relpath(".", os.environ.get("DBHONE_FOLDER", ".")),
-        "argv": arguments,
+        "argv": recorded,
     }
     data = (json.dumps(line) + "\n").encode()
     try:
@@ -41,6 +45,21 @@ def main() -> int:
         pass
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
+
+
+def expanded(argument: str) -> list[str]:
+    """Return the arguments that stand for one: of a response file those that it holds."""
+    if argument.startswith("@"):
+        # Hardly any compile command needs these.
+        from pathlib import Path  # noqa: PLC0415
+        from shlex import split  # noqa: PLC0415
+
+        try:
+            words = split(Path(argument[1:]).read_text("utf-8", "surrogateescape"))
+            return [word for inner in words for word in expanded(inner)]
+        except (OSError, ValueError, RecursionError):
+            pass
+    return [argument]
 
 
 if __name__ == "__main__":
