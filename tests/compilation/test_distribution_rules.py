@@ -9,16 +9,11 @@ import pytest
 from dbhone.compilation.distribution_rules import check_packaging
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.toolchain import Compiler
-from dbhone.compilation.transforms.base import CompilerFamily
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import SourceError, ToolError, UsageError
+from tests.compilation.compilers import CLANG, GCC
 from tests.package.fakes import fake_program
-
-GCC = Compiler(family=CompilerFamily.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc")
-CLANG = Compiler(
-    family=CompilerFamily.CLANG, path=Path("/bin/clang"), version="14.0.6", identity="clang"
-)
 
 
 def check(

@@ -18,13 +18,14 @@ from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile import FinishedTraining, Profile
 from dbhone.compilation.profile_counts import Counters, counters_of, counters_of_build
-from dbhone.compilation.toolchain import Compiler, find_compiler, installed
-from dbhone.compilation.transforms.base import CompilerFamily, Pass
+from dbhone.compilation.toolchain import find_compiler, installed
+from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.errors import ProfileError
 from dbhone.home import Home, Session, open_session
 from dbhone.process import can_enclose
 from dbhone.source.tree import SourceTree
+from tests.compilation.compilers import GCC
 from tests.compilation.plain_build import plain_build
 from tests.compilation.tiny import WORK, Tiny, make_spec, make_tree
 
@@ -300,17 +301,11 @@ def keep_same(source: str, session: Session, *, data: str = "counts") -> tuple[B
     """Train a build of a source; return it, and the profile."""
     inputs = BuildInputs(dbms="tiny", source="dir:tree", variant=parse_variant("pgo"))
     build = plain_build(session.workdir("build"), inputs, source_digest=source, digest=source)
-    compiler = Compiler(
-        family=CompilerFamily.GCC,
-        path=Path("gcc"),
-        version="12.2.0",
-        identity=build.manifest.compiler_identity,
-    )
     counters = SameCounters(session.workdir("counters"), session)
     (counters.folder / "work.gcda").write_text(data)
     finished = FinishedTraining(
         build=build,
-        compiler=compiler,
+        compiler=GCC,
         counters=counters,
         key=profile.training_key(build, ["main"]),
         began=0.0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 from pathlib import Path
@@ -13,18 +14,18 @@ from hypothesis import strategies as st
 from dbhone import process
 from dbhone.compilation.counter_tool import CounterTool
 from dbhone.compilation.profile_counts import (
-    GccCounters,
     ProfileCounts,
     counters_of,
     newly_executed,
     total_variation,
 )
 from dbhone.compilation.toolchain import Compiler, find_compiler, installed
-from dbhone.compilation.transforms.base import CompilerFamily, Pass
+from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.errors import ProfileError, UntrustedFileError
 from dbhone.home import Session
 from dbhone.process import can_enclose, why_not_enclosed
+from tests.compilation.compilers import CLANG, GCC
 
 PROGRAM = """\
 #include <stdlib.h>
@@ -139,9 +140,7 @@ def test_the_program_that_reads_counters_reaches_nothing_else(
     """
     (tools / "llvm-profdata").write_text(attack)
     (tools / "llvm-profdata").chmod(0o755)
-    clang = Compiler(
-        family=CompilerFamily.CLANG, path=tools / "clang", version="99.0.0", identity="clang"
-    )
+    clang = dataclasses.replace(CLANG, path=tools / "clang", version="99.0.0")
     counters = counters_of(clang, session.workdir("counters"), session)
     (counters.folder / "counters-1.profraw").touch()
     program = tools / "llvm-profdata"
@@ -157,10 +156,7 @@ def test_the_program_that_reads_counters_reaches_nothing_else(
 
 
 def test_gcc_reads_the_counters_where_they_are(tmp_path: Path, session: Session) -> None:
-    gcc = Compiler(
-        family=CompilerFamily.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc"
-    )
-    assert GccCounters(tmp_path, session, gcc).merge() == tmp_path
+    assert counters_of(GCC, tmp_path, session).merge() == tmp_path
 
 
 @given(FUNCTIONS, FUNCTIONS)

@@ -18,13 +18,8 @@ from dbhone.compilation.transforms.base import DRAWER, CompilerFamily, FlagConte
 from dbhone.compilation.variant import COMPOSITIONS, parse_variant
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import ToolError, UnknownName, VariantError
+from tests.compilation.compilers import CLANG, GCC
 
-GCC = Compiler(
-    family=CompilerFamily.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0"
-)
-CLANG = Compiler(
-    family=CompilerFamily.CLANG, path=Path("/bin/clang"), version="14.0.6", identity="clang"
-)
 TRANSFORMS = registry.load_all(DRAWER, Transform, what="transform")
 
 
@@ -154,11 +149,8 @@ def test_clangs_lto_needs_its_linker(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 def test_a_gcc_that_is_too_old_is_refused_for_pgo() -> None:
-    old = Compiler(
-        family=CompilerFamily.GCC, path=Path("/bin/gcc"), version="9.4.0", identity="old"
-    )
     with pytest.raises(VariantError, match=r"impossible with gcc 9\.4\.0"):
-        parse_variant("pgo").check(old)
+        parse_variant("pgo").check(dataclasses.replace(GCC, version="9.4.0"))
 
 
 def test_a_variant_has_the_passes_of_what_it_is_made_of() -> None:
