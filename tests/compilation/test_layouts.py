@@ -45,10 +45,6 @@ COMPILERS = [
 ]
 
 
-def ignore(text: str) -> None:
-    del text
-
-
 def order_of(build: Build) -> list[str]:
     """Return the functions of ``work.c`` in the order of their addresses."""
     argv = ("nm", "--numeric-sort", str(build.path("program")))
@@ -68,7 +64,7 @@ def test_each_layout_has_the_same_functions_in_an_order_of_its_own(
 ) -> None:
     tree = make_tree(tmp_path / "source", work=WORK)
     spec = make_spec(tree, variant, compiler=compiler, layouts=2)
-    build = builder.make(spec, session, ignore)
+    build = builder.make(spec, session, print)
     orders = [order_of(one) for one in (build, *build.layouts)]
     assert len(build.layouts) == 2
     assert len({tuple(order) for order in orders}) == 3
@@ -83,7 +79,7 @@ def test_functions_whose_calls_a_profile_counted_keep_the_order_that_lld_gives_t
     called = [f"f{number}" for number in (9, 3, 17, 5, 21, 12)]
     counts = [f'__asm__(".cg_profile {one}, {two}, 1000");' for one, two in pairwise(called)]
     tree = make_tree(tmp_path / "source", work=WORK + "\n".join(counts))
-    build = builder.make(make_spec(tree, compiler=compiler, layouts=2), session, ignore)
+    build = builder.make(make_spec(tree, compiler=compiler, layouts=2), session, print)
     orders = [order_of(layout) for layout in build.layouts]
     assert orders[0] != orders[1]
     assert len({tuple(name for name in order if name in called) for order in orders}) == 1
@@ -115,7 +111,7 @@ def test_a_layout_takes_the_space_of_what_is_linked_only(
     spec = make_spec(
         make_tree(tmp_path / "source"), compiler=compiler, layouts=1, dbms=Tiny(keep_folder=True)
     )
-    build = builder.make(spec, session, ignore)
+    build = builder.make(spec, session, print)
     (layout,) = build.layouts
     kept = Path("all/share/version")
     assert (build.folder / kept).samefile(layout.folder / kept)
@@ -201,7 +197,7 @@ def test_a_gcc_that_would_optimise_for_each_layout_anew_is_refused(
     monkeypatch.setattr(layouts, "provide_lto_wrapper", Path.mkdir)  # an empty folder
     spec = make_spec(make_tree(tmp_path / "source"), "lto", compiler=compiler, layouts=2)
     with pytest.raises(BuildError, match="would be done again for every layout"):
-        builder.make(spec, session, ignore)
+        builder.make(spec, session, print)
 
 
 def _program(path: Path, text: str) -> Path:
@@ -216,7 +212,7 @@ def test_a_second_copy_of_a_build_has_other_layouts(tmp_path: Path, session: Ses
         order_of(layout)
         for copy in (0, 1)
         for layout in builder.make(
-            make_spec(tree, layouts=1, copy_number=copy), session, ignore
+            make_spec(tree, layouts=1, copy_number=copy), session, print
         ).layouts
     ]
     assert orders[0] != orders[1]
@@ -249,7 +245,7 @@ def test_a_build_that_hides_how_it_links_is_refused(
         make_tree(tmp_path / "source"), compiler=compiler, layouts=1, dbms=Tiny(hide_link=True)
     )
     with pytest.raises(BuildError, match="the build does not say how it linked tiny"):
-        builder.make(spec, session, ignore)
+        builder.make(spec, session, print)
 
 
 def test_the_last_link_of_a_file_counts_and_a_link_leads_to_it(tmp_path: Path) -> None:

@@ -42,10 +42,6 @@ int work(int n) {
 """
 
 
-def ignore(text: str) -> None:
-    del text
-
-
 @pytest.fixture(params=["gcc", "clang"])
 def compiler(request: pytest.FixtureRequest) -> str:
     if not installed(str(request.param)):
@@ -76,7 +72,7 @@ def linked_build(tree: SourceTree, session: Session, variant: str, compiler: str
         if pass_.post_link:
             break
         spec = make_spec(tree, variant, compiler=compiler, pass_=pass_, profile=kept)
-        build = builder.make(spec, session, ignore)
+        build = builder.make(spec, session, print)
         if pass_.trains:
             folder = session.workdir("counters")
             kept = trained(build, session, folder)
@@ -104,14 +100,14 @@ def trained(build: Build, session: Session, folder: Path) -> Profile:
 
 
 def instrumented(linked: Build, session: Session) -> Build:
-    return post_link.make(spec_of(linked, Pass.POST_LINK_INSTRUMENT), session, ignore)
+    return post_link.make(spec_of(linked, Pass.POST_LINK_INSTRUMENT), session, print)
 
 
 def optimised(linked: Build, session: Session) -> Build:
     build = instrumented(linked, session)
     with session.fixed_workdir(counters_name(build.digest)) as folder:
         kept = trained(build, session, folder)
-    return post_link.make(spec_of(linked, Pass.POST_LINK_USE, kept), session, ignore)
+    return post_link.make(spec_of(linked, Pass.POST_LINK_USE, kept), session, print)
 
 
 @pytest.mark.parametrize("variant", ["rel+bolt", "pgo+bolt", "lto+pgo+bolt"])
@@ -185,11 +181,11 @@ def test_the_same_inputs_make_the_same_build_once(tmp_path: Path, session: Sessi
 
 def test_a_build_without_relocations_is_refused(tmp_path: Path, session: Session) -> None:
     tree = make_tree(tmp_path / "source", work=LOOPING)
-    plain = builder.make(make_spec(tree), session, ignore)
+    plain = builder.make(make_spec(tree), session, print)
     as_bolt = make_spec(tree, "bolt").inputs
     spec = dataclasses.replace(spec_of(plain, Pass.POST_LINK_INSTRUMENT), inputs=as_bolt)
     with pytest.raises(BuildError, match="BOLT-ERROR: relocations against code are missing") as got:
-        post_link.make(spec, session, ignore)
+        post_link.make(spec, session, print)
     assert got.value.log is not None
     assert "relocations" in got.value.log.read_text()
 
@@ -199,7 +195,7 @@ def test_a_build_that_was_not_trained_after_linking_is_refused(
 ) -> None:
     linked = linked_build(make_tree(tmp_path / "source"), session, "bolt", "gcc")
     with pytest.raises(ProfileError, match="has not been trained after linking"):
-        post_link.make(spec_of(linked, Pass.POST_LINK_USE), session, ignore)
+        post_link.make(spec_of(linked, Pass.POST_LINK_USE), session, print)
 
 
 def test_too_little_memory_is_told_before_anything_is_compiled(
@@ -208,7 +204,7 @@ def test_too_little_memory_is_told_before_anything_is_compiled(
     free = SimpleNamespace(available=100_000, total=1 << 34)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
     with pytest.raises(MachineError, match=r"BOLT needs about .* of memory here, and .* are free"):
-        builder.make(make_spec(make_tree(tmp_path / "source"), "bolt"), session, ignore)
+        builder.make(make_spec(make_tree(tmp_path / "source"), "bolt"), session, print)
 
 
 def test_an_instrumented_build_of_gccs_is_shared_with_builds_without_bolt(tmp_path: Path) -> None:

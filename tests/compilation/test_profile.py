@@ -32,10 +32,6 @@ from tests.compilation.tiny import WORK, Tiny, make_spec, make_tree
 COMPILERS = ["gcc", "clang"]
 
 
-def ignore(text: str) -> None:
-    del text
-
-
 @pytest.fixture(params=COMPILERS)
 def compiler(request: pytest.FixtureRequest) -> str:
     name = str(request.param)
@@ -46,7 +42,7 @@ def compiler(request: pytest.FixtureRequest) -> str:
 
 def instrumented(tree: SourceTree, session: Session, compiler: str) -> Build:
     spec = make_spec(tree, "pgo", compiler=compiler, pass_=Pass.INSTRUMENT)
-    return builder.make(spec, session, ignore)
+    return builder.make(spec, session, print)
 
 
 def training(
@@ -92,7 +88,7 @@ def test_a_trained_build_uses_its_profile(tmp_path: Path, session: Session, comp
     assert (kept.facts.functions_executed, kept.facts.functions) == (2, 3)
     for variant in ("pgo", "lto+pgo"):
         spec = make_spec(tree, variant, compiler=compiler, pass_=Pass.USE, profile=kept)
-        build = builder.make(spec, session, ignore)
+        build = builder.make(spec, session, print)
         use = build.manifest.profile
         assert use is not None
         assert (use.units, use.units_without_profile) == (2, 0)
@@ -106,9 +102,9 @@ def test_a_source_that_the_build_generates_keeps_its_profile(
     tree = make_tree(tmp_path / "source", work=f"static {WORK}")
     dbms = Tiny(generate=True)
     spec = make_spec(tree, "pgo", compiler=compiler, pass_=Pass.INSTRUMENT, dbms=dbms)
-    kept = train(tree, session, compiler, builder.make(spec, session, ignore))
+    kept = train(tree, session, compiler, builder.make(spec, session, print))
     spec = make_spec(tree, "pgo", compiler=compiler, pass_=Pass.USE, profile=kept, dbms=dbms)
-    use = builder.make(spec, session, ignore).manifest.profile
+    use = builder.make(spec, session, print).manifest.profile
     assert use is not None
     assert use.units_without_profile == 0
 
@@ -160,7 +156,7 @@ def test_a_build_may_take_the_profile_of_another_source(
         profile=kept,
         profile_source=earlier.reference,
     )
-    build = builder.make(spec, session, ignore)
+    build = builder.make(spec, session, print)
     use = build.manifest.profile
     assert use is not None
     # The static function has moved, but is known by its file and name; the other has changed.
@@ -215,7 +211,7 @@ def test_a_profile_of_another_source_is_refused(tmp_path: Path, session: Session
     other = make_tree(tmp_path / "other", work=WORK + "int more;\n")
     spec = make_spec(other, "pgo", pass_=Pass.USE, profile=kept)
     with pytest.raises(ProfileError, match="belongs to another source"):
-        builder.make(spec, session, ignore)
+        builder.make(spec, session, print)
 
 
 def test_a_program_that_a_build_makes_for_itself_may_have_a_main_of_its_own(
@@ -228,7 +224,7 @@ def test_a_program_that_a_build_makes_for_itself_may_have_a_main_of_its_own(
     spec = make_spec(
         tree, "pgo", compiler="clang", pass_=Pass.USE, profile=kept, dbms=Tiny(make_helper=True)
     )
-    build = builder.make(spec, session, ignore)
+    build = builder.make(spec, session, print)
     assert "(hash mismatch) main" in build.log.read_text()
     assert build.manifest.profile is not None
     assert build.manifest.profile.functions_changed == 0
@@ -239,7 +235,7 @@ def test_a_profile_guided_build_without_a_profile_is_refused(
 ) -> None:
     spec = make_spec(make_tree(tmp_path / "source"), "pgo", pass_=Pass.USE)
     with pytest.raises(ProfileError, match="has not been trained"):
-        builder.make(spec, session, ignore)
+        builder.make(spec, session, print)
 
 
 def test_a_profile_that_no_file_finds_is_an_error(tmp_path: Path, session: Session) -> None:
@@ -248,7 +244,7 @@ def test_a_profile_that_no_file_finds_is_an_error(tmp_path: Path, session: Sessi
     for path in kept.input_path.glob("*.gcda"):
         shutil.move(path, path.with_name(f"elsewhere-{path.name}"))
     with pytest.raises(ProfileError, match="found no profile for any of the files"):
-        builder.make(make_spec(tree, "pgo", pass_=Pass.USE, profile=kept), session, ignore)
+        builder.make(make_spec(tree, "pgo", pass_=Pass.USE, profile=kept), session, print)
 
 
 def test_a_context_sensitive_profile_is_counted_in_what_the_first_one_made(
@@ -259,7 +255,7 @@ def test_a_context_sensitive_profile_is_counted_in_what_the_first_one_made(
     tree, clang = make_tree(tmp_path / "source"), find_compiler("clang")
     first = train(tree, session, "clang")
     again = make_spec(tree, "cspgo", compiler="clang", pass_=Pass.REINSTRUMENT, profile=first)
-    build = builder.make(again, session, ignore)
+    build = builder.make(again, session, print)
     counters = counters_of_build(
         build, clang, session.workdir("counters"), session, first.input_path
     )
@@ -275,7 +271,7 @@ def test_a_context_sensitive_profile_is_counted_in_what_the_first_one_made(
     )
     assert second.digest != first.digest
     last = make_spec(tree, "cspgo", compiler="clang", pass_=Pass.USE, profile=second)
-    finished = builder.make(last, session, ignore)
+    finished = builder.make(last, session, print)
     assert finished.manifest.profile is not None
     assert finished.manifest.profile.units_without_profile == 0
     assert subprocess.run([finished.path("program")], check=True, capture_output=True).stdout

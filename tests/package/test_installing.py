@@ -142,21 +142,17 @@ def planned(session: Session, version: str = NEW) -> Replacement:
     return plan_replacement(package_file(version), checked(), session)
 
 
-def ignore(text: str) -> None:
-    del text
-
-
 def test_what_is_installed_is_replaced_and_its_cluster_started_anew(
     machine: Machine, session: Session
 ) -> None:
     plan = planned(session)
     assert [package.name for package in plan.packages] == ["postgresql-15"]
-    install(plan, session, ignore)
+    install(plan, session, print)
     assert machine.version == NEW
     assert f"download postgresql-15={OLD}" in machine.told.splitlines()[0]
     assert machine.told.endswith("15 main restart\n")
     assert installed_servers(session) == ("postgresql-15",)
-    uninstall("postgresql-15", session, ignore)
+    uninstall("postgresql-15", session, print)
     assert machine.version == OLD
     assert installed_servers(session) == ()
 
@@ -168,7 +164,7 @@ def test_the_originals_come_back_if_the_server_does_not_come_up(
     with pytest.raises(
         PackageError, match=r"pg_isready .*; the originals are restored and running"
     ):
-        install(planned(session), session, ignore)
+        install(planned(session), session, print)
     assert machine.version == OLD
     assert installed_servers(session) == ()
 
@@ -191,7 +187,7 @@ def test_the_originals_come_back_if_the_disk_is_full_after_installing(
 
     monkeypatch.setattr(installing, "_run", run_on_a_full_disk)
     with pytest.raises(PackageError, match=r"^no space left .*; the originals are restored"):
-        install(planned(session), session, ignore)
+        install(planned(session), session, print)
     assert machine.version == OLD
     assert installed_servers(session) == ()
 
@@ -216,10 +212,10 @@ def test_who_interrupts_an_installation_is_told_the_way_back(
     with monkeypatch.context() as patched:
         patched.setattr(process, "run", interrupted_after(stopped))
         with pytest.raises(Interrupted, match="may be installed, and it was not checked") as error:
-            install(planned(session), session, ignore)
+            install(planned(session), session, print)
     assert error.value.hint == "'hone uninstall' restores the originals"
     assert machine.version == NEW
-    uninstall("postgresql-15", session, ignore)
+    uninstall("postgresql-15", session, print)
     assert machine.version == OLD
 
 
@@ -234,7 +230,7 @@ def test_apt_may_take_as_long_as_it_needs(
         return run(command)
 
     monkeypatch.setattr(process, "run", noted)
-    install(planned(session), session, ignore)
+    install(planned(session), session, print)
     limits = {each.timeout for each in commands if "--no-remove" in each.argv}
     assert limits == {None}
     assert machine.version == NEW
@@ -248,11 +244,11 @@ def test_a_full_disk_before_installing_leaves_everything_as_it_was(
         with monkeypatch.context() as patched:
             patched.setattr(f"dbhone.package.originals.{name}", full)
             with pytest.raises(OSError, match="No space left"):
-                install(plan, session, ignore)
+                install(plan, session, print)
         assert machine.version == OLD
         assert "install" not in machine.told
         assert installed_servers(session) == ()
-    install(plan, session, ignore)
+    install(plan, session, print)
     assert machine.version == NEW
 
 
@@ -267,7 +263,7 @@ def test_originals_that_cannot_be_restored_are_kept_with_the_way_back(
         touch {machine.root}/once; echo {NEW} > {machine.root}/versions/{SERVER}"""
     fake_program(machine.bin, "apt-get", install_once)
     with pytest.raises(PackageError, match="the originals could not be restored: ") as error:
-        install(plan, session, ignore)
+        install(plan, session, print)
     kept = session.home.root / "installed" / "postgresql-15"
     assert error.value.hint is not None
     assert error.value.hint.endswith(f"--allow-downgrades {kept}/*.deb")
@@ -277,7 +273,7 @@ def test_originals_that_cannot_be_restored_are_kept_with_the_way_back(
 def test_a_server_that_is_only_half_configured_can_be_uninstalled(
     machine: Machine, session: Session
 ) -> None:
-    install(planned(session), session, ignore)
+    install(planned(session), session, print)
     version = f"$(cat {machine.root / 'versions' / SERVER})"
     for status, found in (("half-configured", ("postgresql-15",)), ("config-files", ())):
         fake_program(machine.bin, "dpkg-query", f'echo -n "{status} {version}"')
@@ -307,7 +303,7 @@ def test_what_apt_refuses_is_told_with_what_it_said(machine: Machine, session: S
 
 
 def test_apt_may_remove_nothing_when_it_installs(machine: Machine, session: Session) -> None:
-    install(planned(session), session, ignore)
+    install(planned(session), session, print)
     installing = [line for line in machine.told.splitlines() if line.startswith("install")]
     assert all("--no-remove" in line for line in installing)
     assert len(installing) == 1
@@ -324,7 +320,7 @@ def test_where_apt_changed_nothing_there_is_no_way_back_to_go(
         echo "$@" >> {machine.root}/told; exit 100""",
     )
     with pytest.raises(MachineError, match="no package was changed"):
-        install(plan, session, ignore)
+        install(plan, session, print)
     assert "restart" not in machine.told
     assert machine.told.count("--no-remove") == 1
     assert installed_servers(session) == ()
@@ -341,11 +337,11 @@ def test_a_break_between_two_packages_leaves_a_way_back(
     with monkeypatch.context() as patched:
         patched.setattr(installing, "_go_back", lambda *_: None)
         with pytest.raises(MachineError):
-            install(plan, session, ignore)
+            install(plan, session, print)
     assert (machine.version_of(LANGUAGE), machine.version) == (NEW, OLD)
     assert installed_servers(session) == (SERVER,)
     machine.breaks(after_the_first_package=False)
-    uninstall(SERVER, session, ignore)
+    uninstall(SERVER, session, print)
     assert (machine.version_of(LANGUAGE), machine.version) == (OLD, OLD)
 
 
@@ -353,25 +349,25 @@ def test_a_break_between_two_packages_leaves_a_way_back(
 def test_a_way_back_that_was_interrupted_can_be_gone_again(
     machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch, stopped: str
 ) -> None:
-    install(planned(session), session, ignore)
+    install(planned(session), session, print)
     with monkeypatch.context() as patched:
         patched.setattr(process, "run", interrupted_after(stopped))
         with pytest.raises(KeyboardInterrupt):
-            uninstall(SERVER, session, ignore)
+            uninstall(SERVER, session, print)
     assert machine.version == OLD
     assert installed_servers(session) == (SERVER,)
-    uninstall(SERVER, session, ignore)
+    uninstall(SERVER, session, print)
     assert installed_servers(session) == ()
 
 
 def test_a_way_back_that_was_interrupted_ends_with_the_distributions_update(
     machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install(planned(session), session, ignore)
+    install(planned(session), session, print)
     with monkeypatch.context() as patched:
         patched.setattr(installing, "_apply", full)
         with pytest.raises(OSError, match="No space left"):
-            uninstall(SERVER, session, ignore)
+            uninstall(SERVER, session, print)
     machine.set_version("15.19-1")
     assert installed_servers(session) == ()
 
@@ -387,16 +383,16 @@ def test_a_package_of_a_language_that_is_newer_is_not_replaced(
 def test_an_installation_by_an_older_hone_can_be_uninstalled(
     machine: Machine, session: Session
 ) -> None:
-    install(planned(session), session, ignore)
+    install(planned(session), session, print)
     record = session.home.root / "installed" / SERVER / "record.json"
     record.write_text(json.dumps({"dbms": "postgresql", "series": "15", "version": NEW}))
     assert installed_servers(session) == (SERVER,)
-    uninstall(SERVER, session, ignore)
+    uninstall(SERVER, session, print)
     assert machine.version == OLD
 
 
 def test_a_damaged_record_is_told_with_the_way_back(machine: Machine, session: Session) -> None:
-    install(planned(session), session, ignore)
+    install(planned(session), session, print)
     folder = session.home.root / "installed" / SERVER
     for text in ("{", "[]", "{}"):
         (folder / "record.json").write_text(text)
@@ -410,7 +406,7 @@ def test_nothing_is_installed_without_a_way_back(machine: Machine, session: Sess
     plan = planned(session)
     fake_program(machine.bin, "apt-get", "exit 100")
     with pytest.raises(MachineError, match="there would be no way back"):
-        install(plan, session, ignore)
+        install(plan, session, print)
     assert machine.version == OLD
     assert installed_servers(session) == ()
 
@@ -418,21 +414,21 @@ def test_nothing_is_installed_without_a_way_back(machine: Machine, session: Sess
 def test_a_second_package_keeps_the_way_back_to_the_distributions(
     machine: Machine, session: Session
 ) -> None:
-    install(planned(session), session, ignore)
-    install(planned(session, NEW.replace("hone1", "hone2")), session, ignore)
+    install(planned(session), session, print)
+    install(planned(session, NEW.replace("hone1", "hone2")), session, print)
     assert machine.version.endswith("hone2")
-    uninstall("postgresql-15", session, ignore)
+    uninstall("postgresql-15", session, print)
     assert machine.version == OLD
 
 
 def test_the_distributions_next_update_ends_an_installation(
     machine: Machine, session: Session
 ) -> None:
-    install(planned(session), session, ignore)
+    install(planned(session), session, print)
     machine.set_version("15.19-1")
     assert installed_servers(session) == ()
-    install(planned(session, "15.19-1+hone1"), session, ignore)
-    uninstall("postgresql-15", session, ignore)
+    install(planned(session, "15.19-1+hone1"), session, print)
+    uninstall("postgresql-15", session, print)
     assert machine.version == "15.19-1"
 
 

@@ -36,17 +36,13 @@ AFTER = {
 }
 
 
-def ignore(text: str) -> None:
-    del text
-
-
 def make(root: Path, files: dict[str, str], session: Session) -> SourceTree:
     root.mkdir()
     (root / "README").write_text("a server\n")
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
-    return acquire(f"dir:{root}", session, notify=ignore)
+    return acquire(f"dir:{root}", session, notify=print)
 
 
 def myrocks(version: str = "5.6.35") -> tuple[Edit, ...]:
@@ -76,17 +72,17 @@ def test_it_is_made_once_and_needs_nothing_more(tmp_path: Path, session: Session
     tree = make(tmp_path / "release", BEFORE, session)
     assert find_edited(tree, myrocks(), session.home) is None
     notified: list[str] = []
-    first = apply_edits(tree, myrocks(), session, ignore)
+    first = apply_edits(tree, myrocks(), session, print)
     again = apply_edits(tree, myrocks(), session, notified.append)
     assert again.digest == first.digest
     assert notified == []
     assert find_edited(tree, myrocks(), session.home) == kept_tree(first.digest, session.home)
-    assert apply_edits(first, myrocks(), session, ignore) is first
+    assert apply_edits(first, myrocks(), session, print) is first
 
 
 def test_other_versions_need_less(tmp_path: Path, session: Session) -> None:
     tree = make(tmp_path / "release", BEFORE, session)
-    found = apply_edits(tree, myrocks("8.0.32"), session, ignore)
+    found = apply_edits(tree, myrocks("8.0.32"), session, print)
     assert "env -i $" in (found.path / "storage/rocksdb/CMakeLists.txt").read_text()
     assert (found.path / SCRIPT).read_text() == AFTER[SCRIPT]
 
@@ -102,7 +98,7 @@ def test_a_tree_in_which_nothing_is_found_is_left_as_it_is(
     tmp_path: Path, session: Session, files: dict[str, str]
 ) -> None:
     tree = make(tmp_path / "release", files, session)
-    assert apply_edits(tree, myrocks(), session, ignore) is tree
+    assert apply_edits(tree, myrocks(), session, print) is tree
     assert find_edited(tree, myrocks(), session.home) is tree
 
 
@@ -116,7 +112,7 @@ def test_a_disk_that_is_full_is_named_and_nothing_is_kept(
 
     monkeypatch.setattr(shutil, "copyfile", full)
     with pytest.raises(NoSpaceError, match=r"no space left on .* while changing dir:"):
-        apply_edits(tree, myrocks(), session, ignore)
+        apply_edits(tree, myrocks(), session, print)
     assert find_edited(tree, myrocks(), session.home) is None
 
 
@@ -126,9 +122,9 @@ def test_nothing_outside_is_changed(tmp_path: Path, session: Session) -> None:
     root = tmp_path / "release"
     (root / SCRIPT).parent.mkdir(parents=True)
     (root / SCRIPT).symlink_to(outside)
-    tree = acquire(f"dir:{root}", session, notify=ignore)
+    tree = acquire(f"dir:{root}", session, notify=print)
     with pytest.raises(SourceError, match=f"{SCRIPT} leads out of the source tree"):
-        apply_edits(tree, myrocks(), session, ignore)
+        apply_edits(tree, myrocks(), session, print)
     assert outside.read_text() == BEFORE[SCRIPT]
 
 
@@ -136,8 +132,8 @@ def test_links_that_run_in_a_circle_are_left_as_they_are(tmp_path: Path, session
     root = tmp_path / "release"
     (root / SCRIPT).parent.mkdir(parents=True)
     (root / SCRIPT).symlink_to(Path(SCRIPT).name)
-    tree = acquire(f"dir:{root}", session, notify=ignore)
-    assert apply_edits(tree, myrocks(), session, ignore) is tree
+    tree = acquire(f"dir:{root}", session, notify=print)
+    assert apply_edits(tree, myrocks(), session, print) is tree
 
 
 def test_nothing_outside_is_made(tmp_path: Path, session: Session) -> None:
@@ -145,9 +141,9 @@ def test_nothing_outside_is_made(tmp_path: Path, session: Session) -> None:
     (root / "rocksdb/util").mkdir(parents=True)
     (root / "rocksdb/util/build_version.cc.in").write_text("@GIT_MOD@\n")
     (root / "rocksdb/util/build_version.cc").symlink_to(tmp_path / "made.cc")
-    tree = acquire(f"dir:{root}", session, notify=ignore)
+    tree = acquire(f"dir:{root}", session, notify=print)
     with pytest.raises(SourceError, match="leads out of the source tree"):
-        apply_edits(tree, myrocks(), session, ignore)
+        apply_edits(tree, myrocks(), session, print)
     assert not (tmp_path / "made.cc").exists()
 
 
@@ -156,8 +152,8 @@ def test_nothing_else_in_a_file_is_changed(tmp_path: Path, session: Session) -> 
     (root / SCRIPT).parent.mkdir(parents=True)
     (root / SCRIPT).write_bytes(b"# \xe4\r\nbv=rocksdb/util/build_version.cc\n\t\r\n")
     (root / SCRIPT).chmod(0o755)
-    tree = acquire(f"dir:{root}", session, notify=ignore)
-    script = apply_edits(tree, myrocks(), session, ignore).path / SCRIPT
+    tree = acquire(f"dir:{root}", session, notify=print)
+    script = apply_edits(tree, myrocks(), session, print).path / SCRIPT
     assert script.read_bytes() == b"# \xe4\r\nbv=/dev/null\n\t\r\n"
     assert script.stat().st_mode & 0o111
 
