@@ -21,7 +21,8 @@ from dbhone.compilation.timings import timings
 from dbhone.errors import BuildError, VariantError
 from dbhone.files import is_open_to_all
 from dbhone.home import Session
-from tests.compilation.tiny import Tiny, make_spec, make_tree
+from dbhone.source.tree import SourceTree
+from tests.compilation.tiny import Tiny, make_spec, make_tree, output_of
 
 FUNCTIONS = 24
 WORK = (
@@ -51,10 +52,6 @@ def order_of(build: Build) -> list[str]:
     printed = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
     names = (line.split()[-1].partition(".")[0] for line in printed.splitlines())
     return [name for name in names if name in {f"f{number}" for number in range(FUNCTIONS)}]
-
-
-def output_of(build: Build) -> bytes:
-    return subprocess.run([build.path("program")], check=True, capture_output=True).stdout
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
@@ -87,7 +84,7 @@ def test_functions_whose_calls_a_profile_counted_keep_the_order_that_lld_gives_t
 
 @pytest.mark.parametrize("compiler", COMPILERS[:1])
 def test_linking_layouts_is_no_time_of_the_build(
-    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch, compiler: str
+    tree: SourceTree, session: Session, monkeypatch: pytest.MonkeyPatch, compiler: str
 ) -> None:
     clock = [0.0]
     monkeypatch.setattr(builder, "time", SimpleNamespace(monotonic=lambda: clock[0]))
@@ -95,7 +92,7 @@ def test_linking_layouts_is_no_time_of_the_build(
     def tell(what: str) -> None:
         clock[0] += 100.0 * what.startswith("linking layout")
 
-    spec = make_spec(make_tree(tmp_path / "source"), compiler=compiler, layouts=2)
+    spec = make_spec(tree, compiler=compiler, layouts=2)
     build = builder.make(spec, session, tell)
     assert (build.manifest.seconds, clock) == (0.0, [200.0])
     assert build.manifest.phase_seconds["layouts"] > 0
@@ -106,11 +103,9 @@ def test_linking_layouts_is_no_time_of_the_build(
 
 @pytest.mark.parametrize("compiler", COMPILERS[:1])
 def test_a_layout_takes_the_space_of_what_is_linked_only(
-    tmp_path: Path, session: Session, compiler: str
+    tree: SourceTree, session: Session, compiler: str
 ) -> None:
-    spec = make_spec(
-        make_tree(tmp_path / "source"), compiler=compiler, layouts=1, dbms=Tiny(keep_folder=True)
-    )
+    spec = make_spec(tree, compiler=compiler, layouts=1, dbms=Tiny(keep_folder=True))
     build = builder.make(spec, session, print)
     (layout,) = build.layouts
     kept = Path("all/share/version")
@@ -192,10 +187,10 @@ def test_gccs_account_may_call_hones_program_whatever_the_umask(tmp_path: Path) 
 
 @pytest.mark.parametrize("compiler", COMPILERS[:1])
 def test_a_gcc_that_would_optimise_for_each_layout_anew_is_refused(
-    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch, compiler: str
+    tree: SourceTree, session: Session, monkeypatch: pytest.MonkeyPatch, compiler: str
 ) -> None:
     monkeypatch.setattr(layouts, "provide_lto_wrapper", Path.mkdir)  # an empty folder
-    spec = make_spec(make_tree(tmp_path / "source"), "lto", compiler=compiler, layouts=2)
+    spec = make_spec(tree, "lto", compiler=compiler, layouts=2)
     with pytest.raises(BuildError, match="would be done again for every layout"):
         builder.make(spec, session, print)
 
@@ -218,20 +213,18 @@ def test_a_second_copy_of_a_build_has_other_layouts(tmp_path: Path, session: Ses
     assert orders[0] != orders[1]
 
 
-def test_a_build_with_layouts_is_another_build(tmp_path: Path) -> None:
-    tree = make_tree(tmp_path / "source")
+def test_a_build_with_layouts_is_another_build(tree: SourceTree) -> None:
     digests = {make_spec(tree, layouts=number).digest() for number in (0, 2, 3)}
     assert len(digests) == 3
 
 
-def test_what_is_trained_has_no_layouts_so_that_it_is_shared(tmp_path: Path) -> None:
-    tree = make_tree(tmp_path / "source")
+def test_what_is_trained_has_no_layouts_so_that_it_is_shared(tree: SourceTree) -> None:
     with_layouts, without = (make_spec(tree, "pgo", layouts=number).inputs for number in (2, 0))
     assert with_layouts.trained == without.trained == without
 
 
-def test_a_linker_that_keeps_the_order_is_refused(tmp_path: Path) -> None:
-    spec = make_spec(make_tree(tmp_path / "source"), layouts=2, linker="bfd")
+def test_a_linker_that_keeps_the_order_is_refused(tree: SourceTree) -> None:
+    spec = make_spec(tree, layouts=2, linker="bfd")
     with pytest.raises(VariantError, match="bfd cannot link functions in a random order") as error:
         spec.check()
     assert error.value.hint == "for 'layouts' take mold or lld, or leave 'linker' out"
@@ -239,11 +232,9 @@ def test_a_linker_that_keeps_the_order_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compiler", COMPILERS[:1])
 def test_a_build_that_hides_how_it_links_is_refused(
-    tmp_path: Path, session: Session, compiler: str
+    tree: SourceTree, session: Session, compiler: str
 ) -> None:
-    spec = make_spec(
-        make_tree(tmp_path / "source"), compiler=compiler, layouts=1, dbms=Tiny(hide_link=True)
-    )
+    spec = make_spec(tree, compiler=compiler, layouts=1, dbms=Tiny(hide_link=True))
     with pytest.raises(BuildError, match="the build does not say how it linked tiny"):
         builder.make(spec, session, print)
 

@@ -43,11 +43,9 @@ def counts_of(totals: dict[str, int], functions: int = 10) -> ProfileCounts:
     return ProfileCounts(functions=functions, functions_executed=len(totals), totals=totals)
 
 
-@pytest.fixture(params=["gcc", "clang"])
-def compiler(request: pytest.FixtureRequest) -> Compiler:
-    if not installed(str(request.param)):
-        pytest.skip(f"{request.param} is not installed")
-    return find_compiler(str(request.param))
+@pytest.fixture
+def compiler(compiler: str) -> Compiler:
+    return find_compiler(compiler)
 
 
 @pytest.fixture

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.manifest import Build
 from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.toolchain import find_compiler
 from dbhone.compilation.transforms.base import Pass
@@ -134,6 +136,11 @@ def make_tree(root: Path, *, work: str = WORK) -> SourceTree:
         path=root,
         fetched_at=datetime.now(UTC),
     )
+
+
+def output_of(build: Build) -> bytes:
+    """Return what the program of a build prints."""
+    return subprocess.run([build.path("program")], check=True, capture_output=True).stdout
 
 
 _INPUTS = BuildInputs.model_fields.keys() - {"dbms"}
