@@ -90,22 +90,24 @@ def test_the_recipe_with_meson_is_as_written_down(
     golden(f"recipes/postgresql-meson-{variant}-{pass_.value}.txt", as_text(recipe, tree).encode())
 
 
-@pytest.mark.parametrize("version", ["13.22", "14.13", "15.14"])
-def test_versions_without_meson_are_built_alike(tmp_path: Path, version: str) -> None:
-    tree, other = make_tree(tmp_path / "tree", version), make_tree(tmp_path / "other")
+@pytest.mark.parametrize(
+    ("make", "version", "programs"),
+    [
+        *((make_tree, version, ("make",)) for version in ("13.22", "14.13", "15.14")),
+        *(
+            (make_meson_tree, version, ("meson", "ninja"))
+            for version in ("16.9", "17.5", "18.3", "18rc1", "19devel")
+        ),
+    ],
+)
+def test_versions_with_and_without_meson_are_built_alike(
+    tmp_path: Path, make: Callable[..., Path], version: str, programs: tuple[str, ...]
+) -> None:
+    tree, other = make(tmp_path / "tree", version), make(tmp_path / "other")
     assert PLUGIN.version(tree) == version
     found = as_text(PLUGIN.recipe(request_for(PLUGIN, tree, "o3")), tree)
     assert found == as_text(PLUGIN.recipe(request_for(PLUGIN, other, "o3")), other)
-    assert PLUGIN.required_programs(tree) == ("make", "bison", "flex", "perl")
-
-
-@pytest.mark.parametrize("version", ["16.9", "17.5", "18.3", "18rc1", "19devel"])
-def test_versions_with_meson_are_built_alike(tmp_path: Path, version: str) -> None:
-    tree, other = make_meson_tree(tmp_path / "tree", version), make_meson_tree(tmp_path / "other")
-    assert PLUGIN.version(tree) == version
-    found = as_text(PLUGIN.recipe(request_for(PLUGIN, tree, "o3")), tree)
-    assert found == as_text(PLUGIN.recipe(request_for(PLUGIN, other, "o3")), other)
-    assert PLUGIN.required_programs(tree) == ("meson", "ninja", "bison", "flex", "perl")
+    assert PLUGIN.required_programs(tree) == (*programs, "bison", "flex", "perl")
 
 
 def test_meson_gives_the_variants_flags_to_the_folder_of_the_server_alone(tmp_path: Path) -> None:
@@ -265,25 +267,16 @@ def read(text: str) -> dict[str, str]:
     return {each.name: each.value for each in Postgresql().read_settings_file(text)}
 
 
-def test_settings_are_read_with_and_without_a_sign_between() -> None:
-    found = read(FILE)
-    assert found["shared_buffers"] == "4GB"
-    assert found["random_page_cost"] == "1.1"
-
-
-def test_of_what_stands_twice_the_last_counts() -> None:
-    assert read(FILE)["work_mem"] == "32MB"
-
-
-def test_quotes_are_taken_off() -> None:
-    found = read(FILE)
-    assert found["search_path"] == '"$user", public'
-    assert found["log_line_prefix"] == "it's %m [%p] # "
-    assert found["escaped"] == "a'b"
-
-
-def test_a_setting_of_an_extension_may_be_missing() -> None:
-    assert read(FILE)["loose_pg_stat_statements.max"] == "10000"
+def test_settings_are_read_without_quotes_and_comments_and_the_last_of_a_name_counts() -> None:
+    assert read(FILE) == {
+        "shared_buffers": "4GB",
+        "work_mem": "32MB",
+        "search_path": '"$user", public',
+        "log_line_prefix": "it's %m [%p] # ",
+        "escaped": "a'b",
+        "random_page_cost": "1.1",
+        "loose_pg_stat_statements.max": "10000",  # an extension's may be missing
+    }
 
 
 def test_everything_is_known_to_be_from_a_file() -> None:
