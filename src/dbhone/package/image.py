@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dbhone.errors import PackageError
-from dbhone.package.archive import Entry, read_tar, tar_of
+from dbhone.package.archive import Entry, json_bytes, read_tar, tar_of
 
 DATA = "/data"
 """Where an image's server has its data: a volume."""
@@ -109,7 +109,7 @@ def layout(image: Image, package: tuple[Entry, ...], name: str, moment: int) -> 
 def _layout(image: Image, package: bytes, name: str, moment: int) -> tuple[Entry, ...]:
     created = datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     layers = (image.base, image.account, package)
-    config = _json(
+    config = json_bytes(
         {
             "architecture": ARCHITECTURES[image.machine],
             "config": dict(image.config),
@@ -119,7 +119,7 @@ def _layout(image: Image, package: bytes, name: str, moment: int) -> tuple[Entry
             "rootfs": {"diff_ids": [_digest(layer) for layer in layers], "type": "layers"},
         }
     )
-    manifest = _json(
+    manifest = json_bytes(
         {
             "config": _descriptor(config, _CONFIG_TYPE),
             "layers": [_descriptor(layer, _LAYER_TYPE) for layer in layers],
@@ -144,9 +144,9 @@ def _layout(image: Image, package: bytes, name: str, moment: int) -> tuple[Entry
     blobs = {_blob(data): data for data in (*layers, config, manifest)}
     return (
         *(Entry(name=path, data=data) for path, data in blobs.items()),
-        Entry(name="index.json", data=_json(index)),
-        Entry(name="manifest.json", data=_json([of_docker])),
-        Entry(name="oci-layout", data=_json({"imageLayoutVersion": "1.0.0"})),
+        Entry(name="index.json", data=json_bytes(index)),
+        Entry(name="manifest.json", data=json_bytes([of_docker])),
+        Entry(name="oci-layout", data=json_bytes({"imageLayoutVersion": "1.0.0"})),
     )
 
 
@@ -197,7 +197,3 @@ def _digest(data: bytes) -> str:
 
 def _blob(data: bytes) -> str:
     return f"{_BLOBS}/{_digest(data).removeprefix('sha256:')}"
-
-
-def _json(values: Any) -> bytes:
-    return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
