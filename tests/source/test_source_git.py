@@ -176,9 +176,8 @@ def test_a_repository_without_commits_is_refused(session: Session, repository: R
 def test_what_is_no_repository_is_refused_with_gits_words(
     session: Session, tmp_path: Path, folder: Path
 ) -> None:
-    with pytest.raises(SourceError) as caught:
+    with pytest.raises(SourceError, match="does not appear to be a git repository") as caught:
         acquire(f"git:{folder}@main", session, notify=lambda line: None)
-    assert "does not appear to be a git repository" in caught.value.message
     assert caught.value.log is not None
     assert "ls-remote" in caught.value.log.read_text()
 
