@@ -17,6 +17,7 @@ from dbhone.errors import ToolError, VariantError
 from dbhone.home import Session
 from dbhone.source.tree import SourceTree
 from tests.compilation.tiny import make_spec
+from tests.files import put_program
 
 INPUTS = BuildInputs(dbms="tiny", source="dir:/x", variant=parse_variant("lto"))
 
@@ -86,9 +87,7 @@ def test_gcc_calls_no_linker_by_its_own_version(
     tree: SourceTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = make_spec(tree, linker="odd")
-    other = tmp_path / f"ld.odd-{spec.compiler.major}"
-    other.write_text("#!/bin/sh\n")
-    other.chmod(0o755)
+    put_program(tmp_path / f"ld.odd-{spec.compiler.major}")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(ToolError, match="the linker odd is not installed"):
         spec.check()

@@ -23,6 +23,7 @@ from dbhone.files import is_open_to_all
 from dbhone.home import Session
 from dbhone.source.tree import SourceTree
 from tests.compilation.tiny import Tiny, make_spec, make_tree, output_of
+from tests.files import put_program
 
 FUNCTIONS = 24
 WORK = (
@@ -120,11 +121,11 @@ def test_a_layout_is_kept_where_the_file_system_has_no_hard_links(
     def refused(*_: object, **__: object) -> None:
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
-    result, made = tmp_path / "result", _program(tmp_path / "made", "echo other")
+    result, made = tmp_path / "result", put_program(tmp_path / "made", "echo other")
     (result / "share").mkdir(parents=True)
     (result / "share" / "version").write_text("1")
     (result / LOG).touch()
-    _program(result / "program", "echo first")
+    put_program(result / "program", "echo first")
     if not links:
         monkeypatch.setattr(os, "link", refused)
     for number in (1, 2):
@@ -142,12 +143,12 @@ def test_link_time_optimisation_is_done_once_for_all_layouts(tmp_path: Path) -> 
     folder, objects = tmp_path / "lto", tmp_path / "objects"
     provide_lto_wrapper(folder)
     objects.mkdir()
-    own = _program(
+    own = put_program(
         tmp_path / "own",
         f'echo called >> {tmp_path}/calls; for n in 1 2; do printf "%s" "$1$n" > {objects}/$n.o;'
         f" echo {objects}/$n.o; done",
     )
-    gcc = _program(tmp_path / "gcc", f"echo {own}")
+    gcc = put_program(tmp_path / "gcc", f"echo {own}")
     environment = {**os.environ, "DBHONE_FOLDER": str(tmp_path), "COLLECT_GCC": str(gcc)}
     for _ in range(3):
         printed = subprocess.run(
@@ -163,7 +164,7 @@ def test_link_time_optimisation_is_done_once_for_all_layouts(tmp_path: Path) -> 
 def test_link_time_optimisation_that_fails_fails_the_link(tmp_path: Path) -> None:
     folder = tmp_path / "lto"
     provide_lto_wrapper(folder)
-    gcc = _program(tmp_path / "gcc", f"echo {_program(tmp_path / 'own', 'exit 3')}")
+    gcc = put_program(tmp_path / "gcc", f"echo {put_program(tmp_path / 'own', 'exit 3')}")
     environment = {**os.environ, "DBHONE_FOLDER": str(tmp_path), "COLLECT_GCC": str(gcc)}
     for _ in range(2):
         failed = subprocess.run((folder / "lto-wrapper",), env=environment, check=False)
@@ -193,12 +194,6 @@ def test_a_gcc_that_would_optimise_for_each_layout_anew_is_refused(
     spec = make_spec(tree, "lto", compiler=compiler, layouts=2)
     with pytest.raises(BuildError, match="would be done again for every layout"):
         builder.make(spec, session, print)
-
-
-def _program(path: Path, text: str) -> Path:
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return path
 
 
 def test_a_second_copy_of_a_build_has_other_layouts(tmp_path: Path, session: Session) -> None:

@@ -27,6 +27,7 @@ from dbhone.errors import BuildError, MachineError, ProfileError, ToolError, Unt
 from dbhone.home import Session
 from dbhone.source.tree import SourceTree
 from tests.compilation.tiny import make_spec, make_tree, output_of
+from tests.files import put, put_program
 
 pytestmark = pytest.mark.skipif(find_bolt() is None, reason="BOLT is not installed")
 LOOPING = """\
@@ -255,9 +256,7 @@ def test_a_machine_with_a_bolt_that_works_requires_none(monkeypatch: pytest.Monk
 
 
 def test_an_old_bolt_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = tmp_path / "llvm-bolt"
-    old.write_text("#!/bin/sh\necho Debian LLVM version 15.0.6\n")
-    old.chmod(0o755)
+    old = put_program(tmp_path / "llvm-bolt", "echo Debian LLVM version 15.0.6")
     monkeypatch.setattr(bolts, "find_bolt", lambda: old)
     with pytest.raises(ToolError, match="BOLT 15 is too old: hone needs 19 or newer"):
         find_usable_bolt()
@@ -267,9 +266,7 @@ def test_the_newest_bolt_is_found_whatever_other_folders_of_llvm_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for version in ("9", "19", "22-old", "git"):
-        program = tmp_path / f"llvm-{version}" / "bin" / "llvm-bolt"
-        program.parent.mkdir(parents=True)
-        program.touch()
+        put(tmp_path / f"llvm-{version}" / "bin" / "llvm-bolt")
     monkeypatch.setattr(bolts, "_LLVM", tmp_path)
     assert find_bolt() == tmp_path / "llvm-19" / "bin" / "llvm-bolt"
 

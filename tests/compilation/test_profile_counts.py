@@ -26,6 +26,7 @@ from dbhone.errors import ProfileError, UntrustedFileError
 from dbhone.home import Session
 from dbhone.process import can_enclose, why_not_enclosed
 from tests.compilation.compilers import CLANG, GCC
+from tests.files import put_program
 
 PROGRAM = """\
 #include <stdlib.h>
@@ -119,20 +120,18 @@ def test_the_program_that_reads_counters_reaches_nothing_else(
     """It parses what a stranger's program wrote, and may be led to do whatever that wants."""
     (tmp_path / "key").write_text("a key")
     tools = tmp_path / "tools" / "bin"
-    tools.mkdir(parents=True)
-    attack = f"""#!/bin/sh
+    attack = f"""
         echo > {tmp_path}/marked; echo > {session.home.builds}/marked
         echo > no-counters; echo > {tools}/llvm-profdata
         cat {tmp_path}/key /etc/shadow; kill -9 {os.getpid()}; id -u
         for word; do last=$word; done; ln -s {tmp_path}/key "${{last#-o=}}"
         exit 0
     """
-    (tools / "llvm-profdata").write_text(attack)
-    (tools / "llvm-profdata").chmod(0o755)
+    program = put_program(tools / "llvm-profdata", attack)
+    before = program.read_text()
     clang = dataclasses.replace(CLANG, path=tools / "clang", version="99.0.0")
     counters = counters_of(clang, session.workdir("counters"), session)
     (counters.folder / "counters-1.profraw").touch()
-    program = tools / "llvm-profdata"
     tool = CounterTool(program=program, folder=counters.folder, session=session)
     printed = list(tool.printed("show"))
     assert "a key" not in "".join(printed)
@@ -141,7 +140,7 @@ def test_the_program_that_reads_counters_reaches_nothing_else(
         counters.merge()
     assert not list(tmp_path.rglob("marked"))
     assert [path.name for path in counters.folder.iterdir()] == ["counters-1.profraw"]
-    assert (tools / "llvm-profdata").read_text() == attack
+    assert program.read_text() == before
 
 
 def test_gcc_reads_the_counters_where_they_are(tmp_path: Path, session: Session) -> None:

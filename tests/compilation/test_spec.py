@@ -19,6 +19,7 @@ from dbhone.errors import UsageError
 from dbhone.source.tree import SourceTree
 from tests.compilation.plain_build import plain_build
 from tests.compilation.tiny import Tiny, make_spec
+from tests.files import put_program
 
 GCC = Compiler(
     family=CompilerFamily.GCC,
@@ -89,10 +90,7 @@ CLANG = dataclasses.replace(
 @pytest.fixture
 def lld(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return an lld that comes before the real one."""
-    program = tmp_path / "bin" / "ld.lld-12"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\necho LLD 12.0.1\n")
-    program.chmod(0o755)
+    program = put_program(tmp_path / "bin" / "ld.lld-12", "echo LLD 12.0.1")
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     return program
 
@@ -108,7 +106,7 @@ def test_the_linker_that_a_variant_names_is_an_input_and_the_usual_one_is_none(
     )
     before = usual.digest()
     assert newer.digest() == before
-    lld.write_text("#!/bin/sh\necho LLD 12.0.2\n")
+    put_program(lld, "echo LLD 12.0.2")
     assert usual.digest() != before
 
 
@@ -129,10 +127,7 @@ def test_a_patched_linker_that_tells_the_same_version_makes_another_build(
 ) -> None:
     digests = set()
     for name in ("plain", "patched"):
-        program = tmp_path / name / "ld.odd"
-        program.parent.mkdir()
-        program.write_text(f"#!/bin/sh\necho odd 1.0 # {name}\n")
-        program.chmod(0o755)
+        program = put_program(tmp_path / name / "ld.odd", f"echo odd 1.0 # {name}")
         monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
         digests.add(make_spec(tree, linker="odd").digest())
     assert len(digests) == 2

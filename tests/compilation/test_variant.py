@@ -19,6 +19,7 @@ from dbhone.compilation.variant import COMPOSITIONS, parse_variant
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import ToolError, UnknownName, VariantError
 from tests.compilation.compilers import CLANG, GCC
+from tests.files import put
 
 TRANSFORMS = registry.load_all(DRAWER, Transform, what="transform")
 
@@ -198,11 +199,6 @@ def test_what_the_machine_lacks_is_named(tmp_path: Path) -> None:
     assert "does not contain [always]" in str(host.lack(thp, tmp_path))
     put(mode, "[always] madvise never\n")
     assert host.lack(thp, tmp_path) is None
-
-
-def put(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
 
 
 def context_of(compiler: Compiler) -> FlagContext:

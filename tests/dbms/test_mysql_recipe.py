@@ -34,9 +34,9 @@ from tests.dbms.mysql_trees import (
     PERCONA_80,
     PERCONA_84,
     Tree,
-    put,
 )
 from tests.dbms.recipe_request import as_written, request_for
+from tests.files import put
 
 OPENSSL_1 = "-DWITH_SSL=/opt/openssl-1.1.1"
 TAKE_OPENSSL_1 = ("5.6.35", "8.0.18", "8.0.19", "8.0.27")

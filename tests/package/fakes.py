@@ -6,16 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.files import put_program
+
 OLD, NEW = "15.18-1", "15.18-1+hone1"
 SERVER, LANGUAGE = "postgresql-15", "postgresql-pltcl-15"
-
-
-def fake_program(folder: Path, name: str, script: str) -> None:
-    """Write a program that runs a script of the shell."""
-    folder.mkdir(exist_ok=True)
-    path = folder / name
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
 
 
 class Machine:
@@ -53,7 +47,7 @@ Version: ${{2##*=}}" > "${{2%%=*}}.deb" && exit
             "pg_isready": f"! cmp -s {version} {root}/spoiled",
         }
         for name, script in programs.items():
-            fake_program(self.bin, name, script)
+            put_program(self.bin / name, script)
         monkeypatch.setenv("PATH", f"{self.bin}:/usr/bin:/bin")
         monkeypatch.setattr("dbhone.package.installing.os.geteuid", lambda: 0)
         monkeypatch.setattr("dbhone.package.installing._SYSTEMD", root / "no-systemd")

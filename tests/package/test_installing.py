@@ -27,7 +27,8 @@ from dbhone.package.installing import (
     uninstall,
 )
 from dbhone.source.elf import machine_here
-from tests.package.fakes import LANGUAGE, NEW, OLD, SERVER, Machine, fake_program
+from tests.files import put_program
+from tests.package.fakes import LANGUAGE, NEW, OLD, SERVER, Machine
 
 
 def checked(
@@ -189,7 +190,7 @@ def test_originals_that_cannot_be_restored_are_kept_with_the_way_back(
         [ "$1" = download ] && echo "Package: {SERVER}\nVersion: {OLD}" > o.deb && exit
         [ -e {machine.root}/once ] && exit 100
         touch {machine.root}/once; echo {NEW} > {machine.root}/versions/{SERVER}"""
-    fake_program(machine.bin, "apt-get", install_once)
+    put_program(machine.bin / "apt-get", install_once)
     with pytest.raises(PackageError, match="the originals could not be restored: ") as error:
         install(plan, session, print)
     kept = session.home.root / "installed" / "postgresql-15"
@@ -204,7 +205,7 @@ def test_a_server_that_is_only_half_configured_can_be_uninstalled(
     install(planned(session), session, print)
     version = f"$(cat {machine.root / 'versions' / SERVER})"
     for status, found in (("half-configured", ("postgresql-15",)), ("config-files", ())):
-        fake_program(machine.bin, "dpkg-query", f'echo -n "{status} {version}"')
+        put_program(machine.bin / "dpkg-query", f'echo -n "{status} {version}"')
         assert installed_servers(session) == found
 
 
@@ -223,7 +224,7 @@ def test_what_apt_would_install_besides_is_told(machine: Machine, session: Sessi
 
 
 def test_what_apt_refuses_is_told_with_what_it_said(machine: Machine, session: Session) -> None:
-    fake_program(machine.bin, "apt-get", "echo 'E: Held packages were changed'; exit 100")
+    put_program(machine.bin / "apt-get", "echo 'E: Held packages were changed'; exit 100")
     with pytest.raises(MachineError, match="these packages: Held packages were changed") as error:
         planned(session)
     assert error.value.log is not None
@@ -241,9 +242,8 @@ def test_where_apt_changed_nothing_there_is_no_way_back_to_go(
     machine: Machine, session: Session
 ) -> None:
     plan = planned(session)
-    fake_program(
-        machine.bin,
-        "apt-get",
+    put_program(
+        machine.bin / "apt-get",
         f"""[ "$1" = download ] && echo "Package: {SERVER}\nVersion: {OLD}" > o.deb && exit
         echo "$@" >> {machine.root}/told; exit 100""",
     )
@@ -332,7 +332,7 @@ def test_a_damaged_record_is_told_with_the_way_back(machine: Machine, session: S
 
 def test_nothing_is_installed_without_a_way_back(machine: Machine, session: Session) -> None:
     plan = planned(session)
-    fake_program(machine.bin, "apt-get", "exit 100")
+    put_program(machine.bin / "apt-get", "exit 100")
     with pytest.raises(MachineError, match="there would be no way back"):
         install(plan, session, print)
     assert machine.version == OLD
@@ -374,6 +374,6 @@ def test_what_does_not_fit_this_machine_is_wrong_use(machine: Machine, session: 
     with pytest.raises(UsageError, match="is of version 14, which a server of 15 cannot read"):
         planned(session)
     (machine.root / "data" / "PG_VERSION").write_text("15\n")
-    fake_program(machine.bin, "dpkg-query", "exit 1")
+    put_program(machine.bin / "dpkg-query", "exit 1")
     with pytest.raises(UsageError, match="postgresql-15 is not installed here"):
         planned(session)

@@ -14,6 +14,7 @@ from dbhone.process import run
 from dbhone.source.fetch import FetchJob
 from dbhone.source.kinds._apt_index import open_index
 from dbhone.source.kinds._apt_sources import PackageType
+from tests.files import put_program
 from tests.source.apt_machine import Machine
 from tests.source.getting import get, refused
 
@@ -231,8 +232,7 @@ def test_a_missing_program_is_reported_with_what_to_install(
     missing: str,
 ) -> None:
     for name in found:
-        (tmp_path / name).write_text("#!/bin/sh\n")
-        (tmp_path / name).chmod(0o755)
+        put_program(tmp_path / name)
     monkeypatch.setenv("PATH", str(tmp_path))
     error = refused(session, "apt:tiny")
     assert isinstance(error, ToolError)

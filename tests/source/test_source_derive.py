@@ -19,6 +19,7 @@ from dbhone.home import Session
 from dbhone.source.derive import apply_edits, find_edited, find_unpacked, unpack_server
 from dbhone.source.ready_made import find_server
 from dbhone.source.tree import SourceTree, acquire, kept_tree
+from tests.files import put
 from tests.source.conftest import Notifications
 from tests.source.make_archives import tarred, zipped
 from tests.source.make_elf import OTHER_MACHINE, elf
@@ -40,8 +41,7 @@ def make(root: Path, files: dict[str, str], session: Session) -> SourceTree:
     root.mkdir()
     (root / "README").write_text("a server\n")
     for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
+        put(root / name, text)
     return acquire(f"dir:{root}", session, notify=print)
 
 
@@ -164,9 +164,7 @@ SERVER = {"mysql/bin/mysqld": elf(), "mysql/share/english/errmsg.sys": b"x"}
 def tree_of(files: dict[str, bytes], folder: Path, session: Session) -> SourceTree:
     root = folder / "brought"
     for name, content in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        put(root / name, content)
     return acquire(f"dir:{root}", session, notify=lambda _: None)
 
 

@@ -21,8 +21,9 @@ from dbhone.verification.checks.sqlite_testrunner import PLUGIN as TEST_RUNNER
 from dbhone.verification.checks.sqlsmith import PLUGIN as SQLSMITH
 from dbhone.verification.outcome import Grade, Status
 from dbhone.verification.verify import lists_of
-from tests.dbms.mysql_trees import MYSQL_56, MYSQL_80, Tree, put
+from tests.dbms.mysql_trees import MYSQL_56, MYSQL_80, Tree
 from tests.dbms.recipe_request import request_for
+from tests.files import put
 
 PRINTED = Path(__file__).with_name("printed")
 PG_15 = """\
