@@ -82,8 +82,7 @@ def test_what_is_installed_is_replaced_and_its_cluster_started_anew(
     assert machine.told.endswith("15 main restart\n")
     assert installed_servers(session) == ("postgresql-15",)
     uninstall("postgresql-15", session, print)
-    assert machine.version == OLD
-    assert installed_servers(session) == ()
+    assert (machine.version, installed_servers(session)) == (OLD, ())
 
 
 def test_the_originals_come_back_if_the_server_does_not_come_up(
@@ -94,8 +93,7 @@ def test_the_originals_come_back_if_the_server_does_not_come_up(
         PackageError, match=r"pg_isready .*; the originals are restored and running"
     ):
         install(planned(session), session, print)
-    assert machine.version == OLD
-    assert installed_servers(session) == ()
+    assert (machine.version, installed_servers(session)) == (OLD, ())
 
 
 def full(*_: object, **__: object) -> None:
@@ -117,8 +115,7 @@ def test_the_originals_come_back_if_the_disk_is_full_after_installing(
     monkeypatch.setattr(installing, "_run", run_on_a_full_disk)
     with pytest.raises(PackageError, match=r"^no space left .*; the originals are restored"):
         install(planned(session), session, print)
-    assert machine.version == OLD
-    assert installed_servers(session) == ()
+    assert (machine.version, installed_servers(session)) == (OLD, ())
 
 
 def interrupted_after(program: str) -> Callable[[Command], process.Finished]:
@@ -282,8 +279,7 @@ def test_a_way_back_that_was_interrupted_can_be_gone_again(
         patched.setattr(process, "run", interrupted_after(stopped))
         with pytest.raises(KeyboardInterrupt):
             uninstall(SERVER, session, print)
-    assert machine.version == OLD
-    assert installed_servers(session) == (SERVER,)
+    assert (machine.version, installed_servers(session)) == (OLD, (SERVER,))
     uninstall(SERVER, session, print)
     assert installed_servers(session) == ()
 
@@ -335,8 +331,7 @@ def test_nothing_is_installed_without_a_way_back(machine: Machine, session: Sess
     put_program(machine.bin / "apt-get", "exit 100")
     with pytest.raises(MachineError, match="there would be no way back"):
         install(plan, session, print)
-    assert machine.version == OLD
-    assert installed_servers(session) == ()
+    assert (machine.version, installed_servers(session)) == (OLD, ())
 
 
 def test_a_second_package_keeps_the_way_back_to_the_distributions(
