@@ -18,9 +18,10 @@ from dbhone.errors import NoSpaceError, SourceError
 from dbhone.home import Session
 from dbhone.source.derive import apply_edits, find_edited, find_unpacked, unpack_server
 from dbhone.source.ready_made import find_server
-from dbhone.source.tree import SourceTree, acquire, kept_tree
+from dbhone.source.tree import SourceTree, kept_tree
 from tests.files import put
 from tests.source.conftest import Notifications
+from tests.source.getting import get
 from tests.source.make_archives import tarred, zipped
 from tests.source.make_elf import OTHER_MACHINE, elf
 
@@ -42,7 +43,7 @@ def make(root: Path, files: dict[str, str], session: Session) -> SourceTree:
     (root / "README").write_text("a server\n")
     for name, text in files.items():
         put(root / name, text)
-    return acquire(f"dir:{root}", session, notify=print)
+    return get(session, f"dir:{root}")
 
 
 def myrocks(version: str = "5.6.35") -> tuple[Edit, ...]:
@@ -122,7 +123,7 @@ def test_nothing_outside_is_changed(tmp_path: Path, session: Session) -> None:
     root = tmp_path / "release"
     (root / SCRIPT).parent.mkdir(parents=True)
     (root / SCRIPT).symlink_to(outside)
-    tree = acquire(f"dir:{root}", session, notify=print)
+    tree = get(session, f"dir:{root}")
     with pytest.raises(SourceError, match=f"{SCRIPT} leads out of the source tree"):
         apply_edits(tree, myrocks(), session, print)
     assert outside.read_text() == BEFORE[SCRIPT]
@@ -132,7 +133,7 @@ def test_links_that_run_in_a_circle_are_left_as_they_are(tmp_path: Path, session
     root = tmp_path / "release"
     (root / SCRIPT).parent.mkdir(parents=True)
     (root / SCRIPT).symlink_to(Path(SCRIPT).name)
-    tree = acquire(f"dir:{root}", session, notify=print)
+    tree = get(session, f"dir:{root}")
     assert apply_edits(tree, myrocks(), session, print) is tree
 
 
@@ -141,7 +142,7 @@ def test_nothing_outside_is_made(tmp_path: Path, session: Session) -> None:
     (root / "rocksdb/util").mkdir(parents=True)
     (root / "rocksdb/util/build_version.cc.in").write_text("@GIT_MOD@\n")
     (root / "rocksdb/util/build_version.cc").symlink_to(tmp_path / "made.cc")
-    tree = acquire(f"dir:{root}", session, notify=print)
+    tree = get(session, f"dir:{root}")
     with pytest.raises(SourceError, match="leads out of the source tree"):
         apply_edits(tree, myrocks(), session, print)
     assert not (tmp_path / "made.cc").exists()
@@ -152,7 +153,7 @@ def test_nothing_else_in_a_file_is_changed(tmp_path: Path, session: Session) -> 
     (root / SCRIPT).parent.mkdir(parents=True)
     (root / SCRIPT).write_bytes(b"# \xe4\r\nbv=rocksdb/util/build_version.cc\n\t\r\n")
     (root / SCRIPT).chmod(0o755)
-    tree = acquire(f"dir:{root}", session, notify=print)
+    tree = get(session, f"dir:{root}")
     script = apply_edits(tree, myrocks(), session, print).path / SCRIPT
     assert script.read_bytes() == b"# \xe4\r\nbv=/dev/null\n\t\r\n"
     assert script.stat().st_mode & 0o111
@@ -165,7 +166,7 @@ def tree_of(files: dict[str, bytes], folder: Path, session: Session) -> SourceTr
     root = folder / "brought"
     for name, content in files.items():
         put(root / name, content)
-    return acquire(f"dir:{root}", session, notify=lambda _: None)
+    return get(session, f"dir:{root}")
 
 
 def test_a_server_in_an_archive_is_unpacked_into_another_tree(
