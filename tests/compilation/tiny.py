@@ -129,6 +129,11 @@ def make_tree(root: Path, *, work: str = WORK) -> SourceTree:
     }
     for name, content in files.items():
         (root / name).write_text(content)
+    return acquired(root)
+
+
+def acquired(root: Path) -> SourceTree:
+    """Return a folder as a tree that was acquired, where it is."""
     return SourceTree(
         reference=f"dir:{root}",
         resolved=f"dir:{root}",
