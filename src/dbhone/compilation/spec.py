@@ -31,7 +31,7 @@ from dbhone.compilation.transforms.base import (
     Pass,
     Slot,
 )
-from dbhone.dbms.base import BuildRequest, Dbms, Recipe, load_dbms
+from dbhone.dbms.base import BuildRequest, Dbms, Recipe, Tools, load_dbms
 from dbhone.errors import ProfileError, ToolError, UsageError, VariantError
 from dbhone.files import digest_of
 from dbhone.source.tree import SourceTree
@@ -45,21 +45,6 @@ _LINKER_PROGRAM = "ld."
 """A compiler that is told to use the linker NAME runs the program ``ld.NAME``."""
 _TOLERANT = "-Wno-error=coverage-mismatch"
 """gcc refuses a profile of other code unless it is told to leave changed functions out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tools:
-    """The programs that a recipe's command lines name; see ``BuildRequest``."""
-
-    compiler: Path
-    host_compiler: Path
-    cxx_compiler: Path
-    host_cxx_compiler: Path
-    archiver: Path
-    ranlib: Path
-    nm: Path
-
-
 _SYMBOLIC = Tools(
     compiler=Path("{compiler}"),
     host_compiler=Path("{host}"),
