@@ -127,7 +127,8 @@ def _layout(image: Image, package: bytes, name: str, moment: int) -> tuple[Entry
             "schemaVersion": 2,
         }
     )
-    tag = f"{_tag_of(name)}:latest"
+    # The names of images lack some letters that versions and variants have.
+    tag = f"{name.lower().replace('+', '-')}:latest"
     described = {
         **_descriptor(manifest, _MANIFEST_TYPE),
         "annotations": {
@@ -180,11 +181,6 @@ def read_layout(files: tuple[Entry, ...]) -> tuple[str, int, tuple[Entry, ...], 
 
 def _of(files: Mapping[str, bytes], descriptor: Mapping[str, Any]) -> bytes:
     return files[f"{_BLOBS}/{str(descriptor['digest']).removeprefix('sha256:')}"]
-
-
-def _tag_of(name: str) -> str:
-    """Return a name as an image's: without what only versions and variants have."""
-    return name.lower().replace("+", "-")
 
 
 def _descriptor(data: bytes, media_type: str) -> dict[str, Any]:
