@@ -176,7 +176,8 @@ def test_it_opens_no_connection(session: Session) -> None:
 
 
 def test_too_many_processes_are_refused_to_it(session: Session) -> None:
-    allowed = min(MOST_PROCESSES, hard if (hard := _process_limit()) >= 0 else MOST_PROCESSES)
+    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    allowed = min(MOST_PROCESSES, hard) if hard >= 0 else MOST_PROCESSES
     assert f"{allowed}\n" in attacked("ulimit -u", session)
 
 
@@ -199,10 +200,6 @@ def test_root_lets_it_open_the_files_that_its_settings_need(session: Session) ->
         pytest.skip("nothing can be raised here")
     with hostile("true", session, files=hard + 1) as server:
         assert limit_of(server.pid) == hard + 1
-
-
-def _process_limit() -> int:
-    return resource.getrlimit(resource.RLIMIT_NPROC)[1]
 
 
 def test_it_traces_no_neighbour(session: Session, neighbour: Server) -> None:
