@@ -8,7 +8,8 @@ from typing import Any
 
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build, Manifest
-from dbhone.compilation.transforms.base import CompilerFamily, Pass
+from dbhone.compilation.transforms.base import Pass
+from tests.compilation.compilers import GCC
 
 
 def plain_build(folder: Path, inputs: BuildInputs, **facts: Any) -> Build:
@@ -19,9 +20,9 @@ def plain_build(folder: Path, inputs: BuildInputs, **facts: Any) -> Build:
         "source": inputs.source,
         "source_digest": "50",
         "pass_": Pass.PLAIN,
-        "family": CompilerFamily.GCC,
-        "compiler": "gcc 12.2.0",
-        "compiler_identity": "gcc 12.2.0",
+        "family": GCC.family,
+        "compiler": GCC.label,
+        "compiler_identity": GCC.identity,
         "compile_flags": ("-O2",),
         "link_flags": (),
         "steps": (),

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from dbhone.compilation.artifacts import copy_readable, is_made
 from dbhone.dbms.base import Artifact
+from tests.files import put
 
 
 def test_links_stay_links_inside_and_become_files_from_outside(tmp_path: Path) -> None:
     made = tmp_path / "made"
-    (made / "lib").mkdir(parents=True)
-    (made / "lib" / "libz.so.1").write_text("inside")
+    put(made / "lib" / "libz.so.1", "inside")
     (made / "lib" / "libz.so").symlink_to("libz.so.1")
     (tmp_path / "other.so").write_text("outside")
     (made / "lib" / "other.so").symlink_to(tmp_path / "other.so")
@@ -24,8 +24,7 @@ def test_links_stay_links_inside_and_become_files_from_outside(tmp_path: Path) -
 
 
 def test_links_outside_lead_to_what_everybody_may_read(tmp_path: Path) -> None:
-    (tmp_path / "secret").write_text("a key")
-    (tmp_path / "secret").chmod(0o600)
+    put(tmp_path / "secret", "a key").chmod(0o600)
     (tmp_path / "folder").mkdir()
     made = tmp_path / "made"
     made.mkdir()
@@ -46,8 +45,7 @@ def test_links_outside_lead_to_what_everybody_may_read(tmp_path: Path) -> None:
 
 def test_an_artifact_is_made_where_the_build_is(tmp_path: Path) -> None:
     tree, objects = tmp_path / "tree", tmp_path / "objects"
-    (tmp_path / "private").mkdir()
-    (tmp_path / "private" / "key").write_text("a key")
+    put(tmp_path / "private" / "key", "a key")
     for folder in (tree, objects):
         folder.mkdir()
     (objects / "program").symlink_to(tmp_path / "private" / "key")

@@ -9,16 +9,11 @@ import pytest
 from dbhone.compilation.distribution_rules import check_packaging
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.toolchain import Compiler
-from dbhone.compilation.transforms.base import CompilerFamily
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import SourceError, ToolError, UsageError
-from tests.package.fakes import fake_program
-
-GCC = Compiler(family=CompilerFamily.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc")
-CLANG = Compiler(
-    family=CompilerFamily.CLANG, path=Path("/bin/clang"), version="14.0.6", identity="clang"
-)
+from tests.compilation.compilers import CLANG, GCC
+from tests.files import put_program
 
 
 def check(
@@ -53,10 +48,10 @@ def test_missing_build_dependencies_are_named_with_the_line_that_installs_them(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "dpkg-checkbuilddeps: error: Unmet build dependencies: dh-exec libicu-dev"
-    fake_program(tmp_path / "bin", "dpkg-checkbuilddeps", f"echo '{text}' >&2; exit 1")
+    put_program(tmp_path / "bin" / "dpkg-checkbuilddeps", f"echo '{text}' >&2; exit 1")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
     with pytest.raises(ToolError, match="dh-exec libicu-dev is missing") as told:
         check(tree)
     assert told.value.hint == f"install it: apt-get build-dep {tree}"
-    fake_program(tmp_path / "bin", "dpkg-checkbuilddeps", "exit 0")
+    put_program(tmp_path / "bin" / "dpkg-checkbuilddeps", "exit 0")
     check(tree)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from dbhone.compilation.host import lacking_instructions, native_cpu_flags
+from tests.files import put, put_program
 
 COMPILER = """\
-#!/bin/sh
 echo '#define __SSE2__ 1'
 case "$1" in
 -march=native)
@@ -24,15 +24,12 @@ USED = ("abm", "avx512_vbmi2", "bmi1", "cx16", "lahf_lm", "sha_ni", "sse4_1")
 
 def machine(folder: Path, flags: str) -> Path:
     """Return a folder in which a processor has these flags."""
-    (folder / "proc").mkdir()
-    (folder / "proc" / "cpuinfo").write_text(f"model name\t: X\nflags\t\t: {flags}\n")
+    put(folder / "proc" / "cpuinfo", f"model name\t: X\nflags\t\t: {flags}\n")
     return folder
 
 
 def test_what_a_compiler_uses_of_this_processor_has_the_names_of_linux(tmp_path: Path) -> None:
-    compiler = tmp_path / "cc"
-    compiler.write_text(COMPILER)
-    compiler.chmod(0o755)
+    compiler = put_program(tmp_path / "cc", COMPILER)
     flags = "fpu sse2 hypervisor avx2 xsaves " + " ".join(USED)
     assert native_cpu_flags(compiler, machine(tmp_path, flags)) == USED
 

@@ -15,7 +15,9 @@ from dbhone.compilation.manifest import FILE, read_build
 from dbhone.compilation.variant import parse_variant
 from dbhone.errors import ToolError, VariantError
 from dbhone.home import Session
-from tests.compilation.tiny import make_spec, make_tree
+from dbhone.source.tree import SourceTree
+from tests.compilation.tiny import make_spec
+from tests.files import put_program
 
 INPUTS = BuildInputs(dbms="tiny", source="dir:/x", variant=parse_variant("lto"))
 
@@ -41,9 +43,9 @@ def test_inputs_at_their_defaults_do_not_change_a_digest() -> None:
 
 
 def test_a_manifest_that_had_the_inputs_as_keys_of_its_own_is_read(
-    session: Session, tmp_path: Path
+    session: Session, tree: SourceTree
 ) -> None:
-    build = builder.make(make_spec(make_tree(tmp_path / "source")), session, lambda _: None)
+    build = builder.make(make_spec(tree), session, lambda _: None)
     path = build.folder / FILE
     facts = json.loads(path.read_text())
     del facts["inputs"]
@@ -63,8 +65,9 @@ def test_a_manifest_that_had_the_inputs_as_keys_of_its_own_is_read(
 
 
 @pytest.mark.skipif(shutil.which("ld.lld") is None, reason="needs lld")
-def test_the_chosen_linker_links_and_makes_another_build(session: Session, tmp_path: Path) -> None:
-    tree = make_tree(tmp_path / "source")
+def test_the_chosen_linker_links_and_makes_another_build(
+    session: Session, tree: SourceTree
+) -> None:
     spec = make_spec(tree, linker="lld")
     assert spec.digest() != make_spec(tree).digest()
     build = builder.make(spec, session, lambda _: None)
@@ -73,20 +76,18 @@ def test_the_chosen_linker_links_and_makes_another_build(session: Session, tmp_p
     assert b"Linker: " in build.path("program").read_bytes()
 
 
-def test_a_linker_that_is_missing_is_named(session: Session, tmp_path: Path) -> None:
-    spec = make_spec(make_tree(tmp_path / "source"), linker="none-such")
+def test_a_linker_that_is_missing_is_named(session: Session, tree: SourceTree) -> None:
+    spec = make_spec(tree, linker="none-such")
     with pytest.raises(ToolError, match="the linker none-such is not installed") as error:
         builder.make(spec, session, lambda _: None)
     assert error.value.hint == "install it: apt-get install none-such, or name another linker"
 
 
 def test_gcc_calls_no_linker_by_its_own_version(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tree: SourceTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = make_spec(make_tree(tmp_path / "source"), linker="odd")
-    other = tmp_path / f"ld.odd-{spec.compiler.major}"
-    other.write_text("#!/bin/sh\n")
-    other.chmod(0o755)
+    spec = make_spec(tree, linker="odd")
+    put_program(tmp_path / f"ld.odd-{spec.compiler.major}")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(ToolError, match="the linker odd is not installed"):
         spec.check()
@@ -95,23 +96,22 @@ def test_gcc_calls_no_linker_by_its_own_version(
 @pytest.mark.skipif(shutil.which("ld.lld") is None, reason="needs clang and lld")
 @pytest.mark.skipif(shutil.which("clang") is None, reason="needs clang and lld")
 def test_a_variant_that_needs_a_linker_of_its_own_refuses_another(
-    session: Session, tmp_path: Path
+    session: Session, tree: SourceTree
 ) -> None:
-    tree = make_tree(tmp_path / "source")
     spec = make_spec(tree, "lto", compiler="clang", linker="bfd")
     with pytest.raises(VariantError, match="links with lld, not with bfd"):
         builder.make(spec, session, lambda _: None)
 
 
-def test_lld_is_refused_for_gccs_link_time_optimisation(tmp_path: Path) -> None:
-    spec = make_spec(make_tree(tmp_path / "source"), "lto", linker="lld")
+def test_lld_is_refused_for_gccs_link_time_optimisation(tree: SourceTree) -> None:
+    spec = make_spec(tree, "lto", linker="lld")
     with pytest.raises(VariantError, match="cannot be linked by lld"):
         spec.check()
 
 
 @pytest.mark.skipif(shutil.which("ld.mold") is None, reason="needs mold")
 @pytest.mark.parametrize("variant", ["rel", "lto"])
-def test_mold_links(session: Session, tmp_path: Path, variant: str) -> None:
-    spec = make_spec(make_tree(tmp_path / "source"), variant, linker="mold")
+def test_mold_links(session: Session, tree: SourceTree, variant: str) -> None:
+    spec = make_spec(tree, variant, linker="mold")
     build = builder.make(spec, session, lambda _: None)
     assert b"mold" in build.path("program").read_bytes()

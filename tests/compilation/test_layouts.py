@@ -21,7 +21,9 @@ from dbhone.compilation.timings import timings
 from dbhone.errors import BuildError, VariantError
 from dbhone.files import is_open_to_all
 from dbhone.home import Session
-from tests.compilation.tiny import Tiny, make_spec, make_tree
+from dbhone.source.tree import SourceTree
+from tests.compilation.tiny import Tiny, make_spec, make_tree, output_of
+from tests.files import put_program
 
 FUNCTIONS = 24
 WORK = (
@@ -45,20 +47,12 @@ COMPILERS = [
 ]
 
 
-def ignore(text: str) -> None:
-    del text
-
-
 def order_of(build: Build) -> list[str]:
     """Return the functions of ``work.c`` in the order of their addresses."""
     argv = ("nm", "--numeric-sort", str(build.path("program")))
     printed = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
     names = (line.split()[-1].partition(".")[0] for line in printed.splitlines())
     return [name for name in names if name in {f"f{number}" for number in range(FUNCTIONS)}]
-
-
-def output_of(build: Build) -> bytes:
-    return subprocess.run([build.path("program")], check=True, capture_output=True).stdout
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
@@ -68,7 +62,7 @@ def test_each_layout_has_the_same_functions_in_an_order_of_its_own(
 ) -> None:
     tree = make_tree(tmp_path / "source", work=WORK)
     spec = make_spec(tree, variant, compiler=compiler, layouts=2)
-    build = builder.make(spec, session, ignore)
+    build = builder.make(spec, session, print)
     orders = [order_of(one) for one in (build, *build.layouts)]
     assert len(build.layouts) == 2
     assert len({tuple(order) for order in orders}) == 3
@@ -83,7 +77,7 @@ def test_functions_whose_calls_a_profile_counted_keep_the_order_that_lld_gives_t
     called = [f"f{number}" for number in (9, 3, 17, 5, 21, 12)]
     counts = [f'__asm__(".cg_profile {one}, {two}, 1000");' for one, two in pairwise(called)]
     tree = make_tree(tmp_path / "source", work=WORK + "\n".join(counts))
-    build = builder.make(make_spec(tree, compiler=compiler, layouts=2), session, ignore)
+    build = builder.make(make_spec(tree, compiler=compiler, layouts=2), session, print)
     orders = [order_of(layout) for layout in build.layouts]
     assert orders[0] != orders[1]
     assert len({tuple(name for name in order if name in called) for order in orders}) == 1
@@ -91,7 +85,7 @@ def test_functions_whose_calls_a_profile_counted_keep_the_order_that_lld_gives_t
 
 @pytest.mark.parametrize("compiler", COMPILERS[:1])
 def test_linking_layouts_is_no_time_of_the_build(
-    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch, compiler: str
+    tree: SourceTree, session: Session, monkeypatch: pytest.MonkeyPatch, compiler: str
 ) -> None:
     clock = [0.0]
     monkeypatch.setattr(builder, "time", SimpleNamespace(monotonic=lambda: clock[0]))
@@ -99,7 +93,7 @@ def test_linking_layouts_is_no_time_of_the_build(
     def tell(what: str) -> None:
         clock[0] += 100.0 * what.startswith("linking layout")
 
-    spec = make_spec(make_tree(tmp_path / "source"), compiler=compiler, layouts=2)
+    spec = make_spec(tree, compiler=compiler, layouts=2)
     build = builder.make(spec, session, tell)
     assert (build.manifest.seconds, clock) == (0.0, [200.0])
     assert build.manifest.phase_seconds["layouts"] > 0
@@ -110,12 +104,10 @@ def test_linking_layouts_is_no_time_of_the_build(
 
 @pytest.mark.parametrize("compiler", COMPILERS[:1])
 def test_a_layout_takes_the_space_of_what_is_linked_only(
-    tmp_path: Path, session: Session, compiler: str
+    tree: SourceTree, session: Session, compiler: str
 ) -> None:
-    spec = make_spec(
-        make_tree(tmp_path / "source"), compiler=compiler, layouts=1, dbms=Tiny(keep_folder=True)
-    )
-    build = builder.make(spec, session, ignore)
+    spec = make_spec(tree, compiler=compiler, layouts=1, dbms=Tiny(keep_folder=True))
+    build = builder.make(spec, session, print)
     (layout,) = build.layouts
     kept = Path("all/share/version")
     assert (build.folder / kept).samefile(layout.folder / kept)
@@ -129,11 +121,11 @@ def test_a_layout_is_kept_where_the_file_system_has_no_hard_links(
     def refused(*_: object, **__: object) -> None:
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
-    result, made = tmp_path / "result", _program(tmp_path / "made", "echo other")
+    result, made = tmp_path / "result", put_program(tmp_path / "made", "echo other")
     (result / "share").mkdir(parents=True)
     (result / "share" / "version").write_text("1")
     (result / LOG).touch()
-    _program(result / "program", "echo first")
+    put_program(result / "program", "echo first")
     if not links:
         monkeypatch.setattr(os, "link", refused)
     for number in (1, 2):
@@ -151,12 +143,12 @@ def test_link_time_optimisation_is_done_once_for_all_layouts(tmp_path: Path) -> 
     folder, objects = tmp_path / "lto", tmp_path / "objects"
     provide_lto_wrapper(folder)
     objects.mkdir()
-    own = _program(
+    own = put_program(
         tmp_path / "own",
         f'echo called >> {tmp_path}/calls; for n in 1 2; do printf "%s" "$1$n" > {objects}/$n.o;'
         f" echo {objects}/$n.o; done",
     )
-    gcc = _program(tmp_path / "gcc", f"echo {own}")
+    gcc = put_program(tmp_path / "gcc", f"echo {own}")
     environment = {**os.environ, "DBHONE_FOLDER": str(tmp_path), "COLLECT_GCC": str(gcc)}
     for _ in range(3):
         printed = subprocess.run(
@@ -172,7 +164,7 @@ def test_link_time_optimisation_is_done_once_for_all_layouts(tmp_path: Path) -> 
 def test_link_time_optimisation_that_fails_fails_the_link(tmp_path: Path) -> None:
     folder = tmp_path / "lto"
     provide_lto_wrapper(folder)
-    gcc = _program(tmp_path / "gcc", f"echo {_program(tmp_path / 'own', 'exit 3')}")
+    gcc = put_program(tmp_path / "gcc", f"echo {put_program(tmp_path / 'own', 'exit 3')}")
     environment = {**os.environ, "DBHONE_FOLDER": str(tmp_path), "COLLECT_GCC": str(gcc)}
     for _ in range(2):
         failed = subprocess.run((folder / "lto-wrapper",), env=environment, check=False)
@@ -196,18 +188,12 @@ def test_gccs_account_may_call_hones_program_whatever_the_umask(tmp_path: Path) 
 
 @pytest.mark.parametrize("compiler", COMPILERS[:1])
 def test_a_gcc_that_would_optimise_for_each_layout_anew_is_refused(
-    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch, compiler: str
+    tree: SourceTree, session: Session, monkeypatch: pytest.MonkeyPatch, compiler: str
 ) -> None:
     monkeypatch.setattr(layouts, "provide_lto_wrapper", Path.mkdir)  # an empty folder
-    spec = make_spec(make_tree(tmp_path / "source"), "lto", compiler=compiler, layouts=2)
+    spec = make_spec(tree, "lto", compiler=compiler, layouts=2)
     with pytest.raises(BuildError, match="would be done again for every layout"):
-        builder.make(spec, session, ignore)
-
-
-def _program(path: Path, text: str) -> Path:
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return path
+        builder.make(spec, session, print)
 
 
 def test_a_second_copy_of_a_build_has_other_layouts(tmp_path: Path, session: Session) -> None:
@@ -216,26 +202,24 @@ def test_a_second_copy_of_a_build_has_other_layouts(tmp_path: Path, session: Ses
         order_of(layout)
         for copy in (0, 1)
         for layout in builder.make(
-            make_spec(tree, layouts=1, copy_number=copy), session, ignore
+            make_spec(tree, layouts=1, copy_number=copy), session, print
         ).layouts
     ]
     assert orders[0] != orders[1]
 
 
-def test_a_build_with_layouts_is_another_build(tmp_path: Path) -> None:
-    tree = make_tree(tmp_path / "source")
+def test_a_build_with_layouts_is_another_build(tree: SourceTree) -> None:
     digests = {make_spec(tree, layouts=number).digest() for number in (0, 2, 3)}
     assert len(digests) == 3
 
 
-def test_what_is_trained_has_no_layouts_so_that_it_is_shared(tmp_path: Path) -> None:
-    tree = make_tree(tmp_path / "source")
+def test_what_is_trained_has_no_layouts_so_that_it_is_shared(tree: SourceTree) -> None:
     with_layouts, without = (make_spec(tree, "pgo", layouts=number).inputs for number in (2, 0))
     assert with_layouts.trained == without.trained == without
 
 
-def test_a_linker_that_keeps_the_order_is_refused(tmp_path: Path) -> None:
-    spec = make_spec(make_tree(tmp_path / "source"), layouts=2, linker="bfd")
+def test_a_linker_that_keeps_the_order_is_refused(tree: SourceTree) -> None:
+    spec = make_spec(tree, layouts=2, linker="bfd")
     with pytest.raises(VariantError, match="bfd cannot link functions in a random order") as error:
         spec.check()
     assert error.value.hint == "for 'layouts' take mold or lld, or leave 'linker' out"
@@ -243,13 +227,11 @@ def test_a_linker_that_keeps_the_order_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compiler", COMPILERS[:1])
 def test_a_build_that_hides_how_it_links_is_refused(
-    tmp_path: Path, session: Session, compiler: str
+    tree: SourceTree, session: Session, compiler: str
 ) -> None:
-    spec = make_spec(
-        make_tree(tmp_path / "source"), compiler=compiler, layouts=1, dbms=Tiny(hide_link=True)
-    )
+    spec = make_spec(tree, compiler=compiler, layouts=1, dbms=Tiny(hide_link=True))
     with pytest.raises(BuildError, match="the build does not say how it linked tiny"):
-        builder.make(spec, session, ignore)
+        builder.make(spec, session, print)
 
 
 def test_the_last_link_of_a_file_counts_and_a_link_leads_to_it(tmp_path: Path) -> None:

@@ -20,13 +20,14 @@ from dbhone.compilation.places import counters_name
 from dbhone.compilation.post_link import PostLinkSpec
 from dbhone.compilation.profile import FinishedTraining, Profile
 from dbhone.compilation.profile_counts import counters_of, counters_of_build
-from dbhone.compilation.toolchain import find_compiler, installed
+from dbhone.compilation.toolchain import find_compiler
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.errors import BuildError, MachineError, ProfileError, ToolError, UntrustedFileError
 from dbhone.home import Session
 from dbhone.source.tree import SourceTree
-from tests.compilation.tiny import make_spec, make_tree
+from tests.compilation.tiny import make_spec, make_tree, output_of
+from tests.files import put, put_program
 
 pytestmark = pytest.mark.skipif(find_bolt() is None, reason="BOLT is not installed")
 LOOPING = """\
@@ -42,19 +43,9 @@ int work(int n) {
 """
 
 
-def ignore(text: str) -> None:
-    del text
-
-
-@pytest.fixture(params=["gcc", "clang"])
-def compiler(request: pytest.FixtureRequest) -> str:
-    if not installed(str(request.param)):
-        pytest.skip(f"{request.param} is not installed")
-    return str(request.param)
-
-
-def output_of(build: Build) -> bytes:
-    return subprocess.run([build.path("program")], check=True, capture_output=True).stdout
+@pytest.fixture
+def tree(tmp_path: Path) -> SourceTree:
+    return make_tree(tmp_path / "source", work=LOOPING)
 
 
 def spec_of(linked: Build, pass_: Pass, kept: Profile | None = None) -> PostLinkSpec:
@@ -76,7 +67,7 @@ def linked_build(tree: SourceTree, session: Session, variant: str, compiler: str
         if pass_.post_link:
             break
         spec = make_spec(tree, variant, compiler=compiler, pass_=pass_, profile=kept)
-        build = builder.make(spec, session, ignore)
+        build = builder.make(spec, session, print)
         if pass_.trains:
             folder = session.workdir("counters")
             kept = trained(build, session, folder)
@@ -104,21 +95,25 @@ def trained(build: Build, session: Session, folder: Path) -> Profile:
 
 
 def instrumented(linked: Build, session: Session) -> Build:
-    return post_link.make(spec_of(linked, Pass.POST_LINK_INSTRUMENT), session, ignore)
+    return post_link.make(spec_of(linked, Pass.POST_LINK_INSTRUMENT), session, print)
 
 
 def optimised(linked: Build, session: Session) -> Build:
     build = instrumented(linked, session)
     with session.fixed_workdir(counters_name(build.digest)) as folder:
         kept = trained(build, session, folder)
-    return post_link.make(spec_of(linked, Pass.POST_LINK_USE, kept), session, ignore)
+    return post_link.make(spec_of(linked, Pass.POST_LINK_USE, kept), session, print)
+
+
+@pytest.fixture
+def linked(tree: SourceTree, session: Session) -> Build:
+    return linked_build(tree, session, "bolt", "gcc")
 
 
 @pytest.mark.parametrize("variant", ["rel+bolt", "pgo+bolt", "lto+pgo+bolt"])
 def test_a_program_is_laid_out_anew_and_computes_the_same(
-    tmp_path: Path, session: Session, compiler: str, variant: str
+    tree: SourceTree, session: Session, compiler: str, variant: str
 ) -> None:
-    tree = make_tree(tmp_path / "source", work=LOOPING)
     linked = linked_build(tree, session, variant, compiler)
     build = optimised(linked, session)
     assert output_of(build) == output_of(linked)
@@ -135,8 +130,7 @@ def test_a_program_is_laid_out_anew_and_computes_the_same(
     assert build.commands() == linked.commands()
 
 
-def test_what_two_processes_counted_is_added_up(tmp_path: Path, session: Session) -> None:
-    linked = linked_build(make_tree(tmp_path / "source", work=LOOPING), session, "bolt", "gcc")
+def test_what_two_processes_counted_is_added_up(linked: Build, session: Session) -> None:
     build = instrumented(linked, session)
     with session.fixed_workdir(counters_name(build.digest)) as folder:
         counters = counters_of_build(build, find_compiler("gcc"), folder, session)
@@ -150,9 +144,8 @@ def test_what_two_processes_counted_is_added_up(tmp_path: Path, session: Session
 
 
 def test_a_link_that_a_trained_program_leaves_leads_hone_nowhere(
-    tmp_path: Path, session: Session
+    linked: Build, tmp_path: Path, session: Session
 ) -> None:
-    linked = linked_build(make_tree(tmp_path / "source", work=LOOPING), session, "bolt", "gcc")
     build = instrumented(linked, session)
     victim = tmp_path / "victim"
     victim.write_text("mine")
@@ -172,8 +165,7 @@ def test_a_link_that_a_trained_program_leaves_leads_hone_nowhere(
     assert victim.read_text() == "mine"
 
 
-def test_the_same_inputs_make_the_same_build_once(tmp_path: Path, session: Session) -> None:
-    linked = linked_build(make_tree(tmp_path / "source", work=LOOPING), session, "bolt", "gcc")
+def test_the_same_inputs_make_the_same_build_once(linked: Build, session: Session) -> None:
     told: list[str] = []
     first = instrumented(linked, session)
     spec = spec_of(linked, Pass.POST_LINK_INSTRUMENT)
@@ -183,36 +175,33 @@ def test_the_same_inputs_make_the_same_build_once(tmp_path: Path, session: Sessi
     assert newer.digest() != first.digest
 
 
-def test_a_build_without_relocations_is_refused(tmp_path: Path, session: Session) -> None:
-    tree = make_tree(tmp_path / "source", work=LOOPING)
-    plain = builder.make(make_spec(tree), session, ignore)
+def test_a_build_without_relocations_is_refused(tree: SourceTree, session: Session) -> None:
+    plain = builder.make(make_spec(tree), session, print)
     as_bolt = make_spec(tree, "bolt").inputs
     spec = dataclasses.replace(spec_of(plain, Pass.POST_LINK_INSTRUMENT), inputs=as_bolt)
     with pytest.raises(BuildError, match="BOLT-ERROR: relocations against code are missing") as got:
-        post_link.make(spec, session, ignore)
+        post_link.make(spec, session, print)
     assert got.value.log is not None
     assert "relocations" in got.value.log.read_text()
 
 
 def test_a_build_that_was_not_trained_after_linking_is_refused(
-    tmp_path: Path, session: Session
+    linked: Build, session: Session
 ) -> None:
-    linked = linked_build(make_tree(tmp_path / "source"), session, "bolt", "gcc")
     with pytest.raises(ProfileError, match="has not been trained after linking"):
-        post_link.make(spec_of(linked, Pass.POST_LINK_USE), session, ignore)
+        post_link.make(spec_of(linked, Pass.POST_LINK_USE), session, print)
 
 
 def test_too_little_memory_is_told_before_anything_is_compiled(
-    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+    tree: SourceTree, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = SimpleNamespace(available=100_000, total=1 << 34)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
     with pytest.raises(MachineError, match=r"BOLT needs about .* of memory here, and .* are free"):
-        builder.make(make_spec(make_tree(tmp_path / "source"), "bolt"), session, ignore)
+        builder.make(make_spec(tree, "bolt"), session, print)
 
 
-def test_an_instrumented_build_of_gccs_is_shared_with_builds_without_bolt(tmp_path: Path) -> None:
-    tree = make_tree(tmp_path / "source")
+def test_an_instrumented_build_of_gccs_is_shared_with_builds_without_bolt(tree: SourceTree) -> None:
     alone = make_spec(tree, "pgo", pass_=Pass.INSTRUMENT)
     before = make_spec(tree, "pgo+bolt", pass_=Pass.INSTRUMENT)
     assert alone.digest() == before.digest()
@@ -267,9 +256,7 @@ def test_a_machine_with_a_bolt_that_works_requires_none(monkeypatch: pytest.Monk
 
 
 def test_an_old_bolt_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = tmp_path / "llvm-bolt"
-    old.write_text("#!/bin/sh\necho Debian LLVM version 15.0.6\n")
-    old.chmod(0o755)
+    old = put_program(tmp_path / "llvm-bolt", "echo Debian LLVM version 15.0.6")
     monkeypatch.setattr(bolts, "find_bolt", lambda: old)
     with pytest.raises(ToolError, match="BOLT 15 is too old: hone needs 19 or newer"):
         find_usable_bolt()
@@ -279,15 +266,12 @@ def test_the_newest_bolt_is_found_whatever_other_folders_of_llvm_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for version in ("9", "19", "22-old", "git"):
-        program = tmp_path / f"llvm-{version}" / "bin" / "llvm-bolt"
-        program.parent.mkdir(parents=True)
-        program.touch()
+        put(tmp_path / f"llvm-{version}" / "bin" / "llvm-bolt")
     monkeypatch.setattr(bolts, "_LLVM", tmp_path)
     assert find_bolt() == tmp_path / "llvm-19" / "bin" / "llvm-bolt"
 
 
-def test_a_training_without_counters_gathers_nothing(tmp_path: Path, session: Session) -> None:
-    linked = linked_build(make_tree(tmp_path / "source"), session, "bolt", "gcc")
+def test_a_training_without_counters_gathers_nothing(linked: Build, session: Session) -> None:
     build = instrumented(linked, session)
     folder = session.workdir("counters")
     counters = counters_of_build(build, find_compiler("gcc"), folder, session)

@@ -18,34 +18,21 @@ from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile import FinishedTraining, Profile
 from dbhone.compilation.profile_counts import Counters, counters_of, counters_of_build
-from dbhone.compilation.toolchain import Compiler, find_compiler, installed
-from dbhone.compilation.transforms.base import CompilerFamily, Pass
+from dbhone.compilation.toolchain import find_compiler, installed
+from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.errors import ProfileError
 from dbhone.home import Home, Session, open_session
 from dbhone.process import can_enclose
 from dbhone.source.tree import SourceTree
+from tests.compilation.compilers import GCC
 from tests.compilation.plain_build import plain_build
-from tests.compilation.tiny import WORK, Tiny, make_spec, make_tree
-
-COMPILERS = ["gcc", "clang"]
-
-
-def ignore(text: str) -> None:
-    del text
-
-
-@pytest.fixture(params=COMPILERS)
-def compiler(request: pytest.FixtureRequest) -> str:
-    name = str(request.param)
-    if not installed(name):
-        pytest.skip(f"{name} is not installed")
-    return name
+from tests.compilation.tiny import WORK, Tiny, make_spec, make_tree, output_of
 
 
 def instrumented(tree: SourceTree, session: Session, compiler: str) -> Build:
     spec = make_spec(tree, "pgo", compiler=compiler, pass_=Pass.INSTRUMENT)
-    return builder.make(spec, session, ignore)
+    return builder.make(spec, session, print)
 
 
 def training(
@@ -85,18 +72,19 @@ def train(
     return profile.collect(finished, session)
 
 
-def test_a_trained_build_uses_its_profile(tmp_path: Path, session: Session, compiler: str) -> None:
-    tree = make_tree(tmp_path / "source")
+def test_a_trained_build_uses_its_profile(
+    tree: SourceTree, session: Session, compiler: str
+) -> None:
     kept = train(tree, session, compiler)
     assert (kept.facts.functions_executed, kept.facts.functions) == (2, 3)
     for variant in ("pgo", "lto+pgo"):
         spec = make_spec(tree, variant, compiler=compiler, pass_=Pass.USE, profile=kept)
-        build = builder.make(spec, session, ignore)
+        build = builder.make(spec, session, print)
         use = build.manifest.profile
         assert use is not None
         assert (use.units, use.units_without_profile) == (2, 0)
         assert use.coverage == pytest.approx(2 / 3)
-        assert subprocess.run([build.path("program")], check=True, capture_output=True).stdout
+        assert output_of(build)
 
 
 def test_a_source_that_the_build_generates_keeps_its_profile(
@@ -105,17 +93,16 @@ def test_a_source_that_the_build_generates_keeps_its_profile(
     tree = make_tree(tmp_path / "source", work=f"static {WORK}")
     dbms = Tiny(generate=True)
     spec = make_spec(tree, "pgo", compiler=compiler, pass_=Pass.INSTRUMENT, dbms=dbms)
-    kept = train(tree, session, compiler, builder.make(spec, session, ignore))
+    kept = train(tree, session, compiler, builder.make(spec, session, print))
     spec = make_spec(tree, "pgo", compiler=compiler, pass_=Pass.USE, profile=kept, dbms=dbms)
-    use = builder.make(spec, session, ignore).manifest.profile
+    use = builder.make(spec, session, print).manifest.profile
     assert use is not None
     assert use.units_without_profile == 0
 
 
 def test_an_instrumented_build_of_another_place_is_made_again(
-    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+    tree: SourceTree, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tree = make_tree(tmp_path / "source")
     build = instrumented(tree, session, "gcc")
     enclosed = can_enclose()
     monkeypatch.setattr(process, "can_enclose", lambda: not enclosed)
@@ -123,8 +110,10 @@ def test_an_instrumented_build_of_another_place_is_made_again(
 
 
 @pytest.mark.skipif(not can_enclose(), reason="this machine cannot make sandboxes")
-def test_a_home_that_is_moved_keeps_its_profiles(tmp_path: Path, session: Session) -> None:
-    build = instrumented(make_tree(tmp_path / "source"), session, "gcc")
+def test_a_home_that_is_moved_keeps_its_profiles(
+    tree: SourceTree, tmp_path: Path, session: Session
+) -> None:
+    build = instrumented(tree, session, "gcc")
     session.home.root.rename(tmp_path / "moved")
     with open_session(Home(tmp_path / "moved")) as later:
         assert kept_builds.find(later.home, build.digest) is not None
@@ -159,24 +148,22 @@ def test_a_build_may_take_the_profile_of_another_source(
         profile=kept,
         profile_source=earlier.reference,
     )
-    build = builder.make(spec, session, ignore)
+    build = builder.make(spec, session, print)
     use = build.manifest.profile
     assert use is not None
     # The static function has moved, but is known by its file and name; the other has changed.
     assert (use.functions_changed, use.units_without_profile) == (1, 0)
     assert "not found in profile data" not in build.log.read_text()
-    assert subprocess.run([build.path("program")], check=True, capture_output=True).stdout
+    assert output_of(build)
 
 
-def test_the_profile_is_part_of_the_builds_digest(tmp_path: Path, session: Session) -> None:
-    tree = make_tree(tmp_path / "source")
+def test_the_profile_is_part_of_the_builds_digest(tree: SourceTree, session: Session) -> None:
     kept = train(tree, session, "gcc")
     with_it = make_spec(tree, "pgo", pass_=Pass.USE, profile=kept).digest()
     assert with_it != make_spec(tree, "pgo", pass_=Pass.INSTRUMENT).digest()
 
 
-def test_a_training_is_found_again(tmp_path: Path, session: Session, compiler: str) -> None:
-    tree = make_tree(tmp_path / "source")
+def test_a_training_is_found_again(tree: SourceTree, session: Session, compiler: str) -> None:
     kept = train(tree, session, compiler)
     build = instrumented(tree, session, compiler)
     found = profile.find_profile(session.home, build, ["main"])
@@ -185,15 +172,15 @@ def test_a_training_is_found_again(tmp_path: Path, session: Session, compiler: s
     assert profile.find_profile(session.home, build, ["cte"]) is None
 
 
-def test_no_counters_are_an_error(tmp_path: Path, session: Session, compiler: str) -> None:
-    build = instrumented(make_tree(tmp_path / "source"), session, compiler)
+def test_no_counters_are_an_error(tree: SourceTree, session: Session, compiler: str) -> None:
+    build = instrumented(tree, session, compiler)
     empty = session.workdir("counters")
     with pytest.raises(ProfileError, match="the training left no profile"):
         profile.collect(training(build, empty, session, compiler, began=0.0), session)
 
 
-def test_counters_from_before_the_training_are_an_error(tmp_path: Path, session: Session) -> None:
-    build = instrumented(make_tree(tmp_path / "source"), session, "gcc")
+def test_counters_from_before_the_training_are_an_error(tree: SourceTree, session: Session) -> None:
+    build = instrumented(tree, session, "gcc")
     counters = session.workdir("counters")
     (counters / "old.gcda").write_bytes(b"")
     os.utime(counters / "old.gcda", (1, 1))
@@ -201,64 +188,64 @@ def test_counters_from_before_the_training_are_an_error(tmp_path: Path, session:
         profile.collect(training(build, counters, session, "gcc", began=time.time()), session)
 
 
-def test_counters_that_count_nothing_are_an_error(tmp_path: Path, session: Session) -> None:
-    build = instrumented(make_tree(tmp_path / "source"), session, "gcc")
+def test_counters_that_count_nothing_are_an_error(tree: SourceTree, session: Session) -> None:
+    build = instrumented(tree, session, "gcc")
     counters = session.workdir("counters")
     (counters / "empty.gcda").write_bytes(b"")
     with pytest.raises(ProfileError, match="executed no instrumented function"):
         profile.collect(training(build, counters, session, "gcc", began=0.0), session)
 
 
-def test_a_profile_of_another_source_is_refused(tmp_path: Path, session: Session) -> None:
-    kept = train(make_tree(tmp_path / "source"), session, "gcc")
+def test_a_profile_of_another_source_is_refused(
+    tree: SourceTree, tmp_path: Path, session: Session
+) -> None:
+    kept = train(tree, session, "gcc")
     other = make_tree(tmp_path / "other", work=WORK + "int more;\n")
     spec = make_spec(other, "pgo", pass_=Pass.USE, profile=kept)
     with pytest.raises(ProfileError, match="belongs to another source"):
-        builder.make(spec, session, ignore)
+        builder.make(spec, session, print)
 
 
 def test_a_program_that_a_build_makes_for_itself_may_have_a_main_of_its_own(
-    tmp_path: Path, session: Session
+    tree: SourceTree, session: Session
 ) -> None:
     if not installed("clang"):
         pytest.skip("clang is not installed")
-    tree = make_tree(tmp_path / "source")
     kept = train(tree, session, "clang")
     spec = make_spec(
         tree, "pgo", compiler="clang", pass_=Pass.USE, profile=kept, dbms=Tiny(make_helper=True)
     )
-    build = builder.make(spec, session, ignore)
+    build = builder.make(spec, session, print)
     assert "(hash mismatch) main" in build.log.read_text()
     assert build.manifest.profile is not None
     assert build.manifest.profile.functions_changed == 0
 
 
 def test_a_profile_guided_build_without_a_profile_is_refused(
-    tmp_path: Path, session: Session
+    tree: SourceTree, session: Session
 ) -> None:
-    spec = make_spec(make_tree(tmp_path / "source"), "pgo", pass_=Pass.USE)
+    spec = make_spec(tree, "pgo", pass_=Pass.USE)
     with pytest.raises(ProfileError, match="has not been trained"):
-        builder.make(spec, session, ignore)
+        builder.make(spec, session, print)
 
 
-def test_a_profile_that_no_file_finds_is_an_error(tmp_path: Path, session: Session) -> None:
-    tree = make_tree(tmp_path / "source")
+def test_a_profile_that_no_file_finds_is_an_error(tree: SourceTree, session: Session) -> None:
     kept = train(tree, session, "gcc")
     for path in kept.input_path.glob("*.gcda"):
         shutil.move(path, path.with_name(f"elsewhere-{path.name}"))
     with pytest.raises(ProfileError, match="found no profile for any of the files"):
-        builder.make(make_spec(tree, "pgo", pass_=Pass.USE, profile=kept), session, ignore)
+        builder.make(make_spec(tree, "pgo", pass_=Pass.USE, profile=kept), session, print)
 
 
 def test_a_context_sensitive_profile_is_counted_in_what_the_first_one_made(
-    tmp_path: Path, session: Session
+    tree: SourceTree, session: Session
 ) -> None:
     if not installed("clang"):
         pytest.skip("clang is not installed")
-    tree, clang = make_tree(tmp_path / "source"), find_compiler("clang")
+    clang = find_compiler("clang")
     first = train(tree, session, "clang")
     again = make_spec(tree, "cspgo", compiler="clang", pass_=Pass.REINSTRUMENT, profile=first)
-    build = builder.make(again, session, ignore)
+    build = builder.make(again, session, print)
     counters = counters_of_build(
         build, clang, session.workdir("counters"), session, first.input_path
     )
@@ -274,10 +261,10 @@ def test_a_context_sensitive_profile_is_counted_in_what_the_first_one_made(
     )
     assert second.digest != first.digest
     last = make_spec(tree, "cspgo", compiler="clang", pass_=Pass.USE, profile=second)
-    finished = builder.make(last, session, ignore)
+    finished = builder.make(last, session, print)
     assert finished.manifest.profile is not None
     assert finished.manifest.profile.units_without_profile == 0
-    assert subprocess.run([finished.path("program")], check=True, capture_output=True).stdout
+    assert output_of(finished)
 
 
 class SameCounters(Counters):
@@ -300,17 +287,11 @@ def keep_same(source: str, session: Session, *, data: str = "counts") -> tuple[B
     """Train a build of a source; return it, and the profile."""
     inputs = BuildInputs(dbms="tiny", source="dir:tree", variant=parse_variant("pgo"))
     build = plain_build(session.workdir("build"), inputs, source_digest=source, digest=source)
-    compiler = Compiler(
-        family=CompilerFamily.GCC,
-        path=Path("gcc"),
-        version="12.2.0",
-        identity=build.manifest.compiler_identity,
-    )
     counters = SameCounters(session.workdir("counters"), session)
     (counters.folder / "work.gcda").write_text(data)
     finished = FinishedTraining(
         build=build,
-        compiler=compiler,
+        compiler=GCC,
         counters=counters,
         key=profile.training_key(build, ["main"]),
         began=0.0,

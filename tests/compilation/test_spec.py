@@ -16,8 +16,10 @@ from dbhone.compilation.toolchain import CalledProgram, Compiler
 from dbhone.compilation.transforms.base import CompilerFamily
 from dbhone.compilation.variant import parse_variant
 from dbhone.errors import UsageError
+from dbhone.source.tree import SourceTree
 from tests.compilation.plain_build import plain_build
-from tests.compilation.tiny import Tiny, make_spec, make_tree
+from tests.compilation.tiny import Tiny, make_spec
+from tests.files import put_program
 
 GCC = Compiler(
     family=CompilerFamily.GCC,
@@ -40,7 +42,7 @@ GCC = Compiler(
     ],
 )
 def test_digests_stay_so_that_kept_builds_are_found(
-    tmp_path: Path,
+    tree: SourceTree,
     monkeypatch: pytest.MonkeyPatch,
     variant: str,
     changes: dict[str, Any],
@@ -49,15 +51,15 @@ def test_digests_stay_so_that_kept_builds_are_found(
     monkeypatch.delenv("DBHONE_LIBRARIES", raising=False)
     dbms = Tiny()
     dbms.takes_options = True
-    spec = make_spec(make_tree(tmp_path / "source"), variant, dbms=dbms, **changes)
+    spec = make_spec(tree, variant, dbms=dbms, **changes)
     assert dataclasses.replace(spec, compiler=GCC).digest() == digest
 
 
 def test_another_assembler_or_linker_that_the_compiler_calls_makes_another_build(
-    tmp_path: Path,
+    tree: SourceTree,
 ) -> None:
     old, new = (CalledProgram(path=Path("/usr/bin/ld"), identity=f"ld {n}") for n in (1, 2))
-    spec = make_spec(make_tree(tmp_path / "source"))
+    spec = make_spec(tree)
     compilers = (
         GCC,
         dataclasses.replace(GCC, linker=old),
@@ -69,9 +71,9 @@ def test_another_assembler_or_linker_that_the_compiler_calls_makes_another_build
 
 
 def test_the_linker_that_a_compiler_would_call_is_no_input_where_another_is_named(
-    tmp_path: Path,
+    tree: SourceTree,
 ) -> None:
-    spec = make_spec(make_tree(tmp_path / "source"), linker="mold")
+    spec = make_spec(tree, linker="mold")
     called = CalledProgram(path=Path("/usr/bin/ld"), identity="ld 1")
     with_it = dataclasses.replace(spec, compiler=dataclasses.replace(GCC, linker=called))
     assert with_it.digest() == dataclasses.replace(spec, compiler=GCC).digest()
@@ -88,18 +90,15 @@ CLANG = dataclasses.replace(
 @pytest.fixture
 def lld(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return an lld that comes before the real one."""
-    program = tmp_path / "bin" / "ld.lld-12"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\necho LLD 12.0.1\n")
-    program.chmod(0o755)
+    program = put_program(tmp_path / "bin" / "ld.lld-12", "echo LLD 12.0.1")
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     return program
 
 
 def test_the_linker_that_a_variant_names_is_an_input_and_the_usual_one_is_none(
-    tmp_path: Path, lld: Path
+    tree: SourceTree, lld: Path
 ) -> None:
-    spec = make_spec(make_tree(tmp_path / "source"), "lto")
+    spec = make_spec(tree, "lto")
     other = CalledProgram(path=Path("/usr/bin/ld"), identity="ld 2")
     usual, newer = (
         dataclasses.replace(spec, compiler=one)
@@ -107,14 +106,14 @@ def test_the_linker_that_a_variant_names_is_an_input_and_the_usual_one_is_none(
     )
     before = usual.digest()
     assert newer.digest() == before
-    lld.write_text("#!/bin/sh\necho LLD 12.0.2\n")
+    put_program(lld, "echo LLD 12.0.2")
     assert usual.digest() != before
 
 
 def test_a_build_of_when_it_was_none_is_as_it_was_until_that_linker_changes(
-    tmp_path: Path, lld: Path
+    tree: SourceTree, tmp_path: Path, lld: Path
 ) -> None:
-    spec = make_spec(make_tree(tmp_path / "source"), "lto")
+    spec = make_spec(tree, "lto")
     old, _ = dataclasses.replace(spec, compiler=CLANG).old_digests()
     assert [program.path for program in old.without] == [lld]
     inputs = BuildInputs(dbms="tiny", source="dir:tree", variant=spec.inputs.variant)
@@ -124,22 +123,17 @@ def test_a_build_of_when_it_was_none_is_as_it_was_until_that_linker_changes(
 
 
 def test_a_patched_linker_that_tells_the_same_version_makes_another_build(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tree: SourceTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tree = make_tree(tmp_path / "source")
     digests = set()
     for name in ("plain", "patched"):
-        program = tmp_path / name / "ld.odd"
-        program.parent.mkdir()
-        program.write_text(f"#!/bin/sh\necho odd 1.0 # {name}\n")
-        program.chmod(0o755)
+        program = put_program(tmp_path / name / "ld.odd", f"echo odd 1.0 # {name}")
         monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
         digests.add(make_spec(tree, linker="odd").digest())
     assert len(digests) == 2
 
 
-def test_a_build_of_all_targets_is_another_than_the_servers(tmp_path: Path) -> None:
-    tree = make_tree(tmp_path / "source")
+def test_a_build_of_all_targets_is_another_than_the_servers(tree: SourceTree) -> None:
     whole = make_spec(tree).inputs.model_copy(update={"dbms": "postgresql", "targets": "all"})
     assert whole.label.startswith("rel targets=all with ")
     assert whole.digest_entries()["targets"] == "all"
@@ -155,10 +149,10 @@ def test_a_build_of_all_targets_is_another_than_the_servers(tmp_path: Path) -> N
     ],
 )
 def test_all_targets_are_refused_where_there_are_none_or_none_to_choose(
-    tmp_path: Path, changes: dict[str, Any], said: str
+    tree: SourceTree, changes: dict[str, Any], said: str
 ) -> None:
     asked = {"dbms": "postgresql", "targets": "all", **changes}
-    inputs = make_spec(make_tree(tmp_path / "source")).inputs.model_copy(update=asked)
+    inputs = make_spec(tree).inputs.model_copy(update=asked)
     with pytest.raises(UsageError) as refused:
         check_targets(inputs)
     assert said in refused.value.message

@@ -20,8 +20,9 @@ from dbhone.compilation.timings import efficiency, lanes, timings, trace
 from dbhone.compilation.variant import parse_variant
 from dbhone.home import Session
 from dbhone.measurement.build_facts import BuildTarget
+from dbhone.source.tree import SourceTree
 from tests.compilation.plain_build import plain_build
-from tests.compilation.tiny import make_spec, make_tree
+from tests.compilation.tiny import make_spec
 
 START = 1_700_000_000.0
 
@@ -133,8 +134,8 @@ def test_build_targets_have_their_cpu_time_and_the_largest_comes_first(tmp_path:
     assert found.share(found.build_targets[1]) == pytest.approx(2.0 / 6.0)
 
 
-def test_a_real_builds_outputs_are_those_of_its_folder(tmp_path: Path, session: Session) -> None:
-    build = builder.make(make_spec(make_tree(tmp_path / "source")), session, lambda _: None)
+def test_a_real_builds_outputs_are_those_of_its_folder(tree: SourceTree, session: Session) -> None:
+    build = builder.make(make_spec(tree), session, lambda _: None)
     found = timings(build)
     assert {name for name, _ in found.slowest} == {"main.o", "work.o", "tiny"}
     assert (found.jobs, found.files) == (1, 2)

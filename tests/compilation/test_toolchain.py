@@ -17,12 +17,7 @@ from dbhone.compilation.toolchain import (
 from dbhone.compilation.transforms.base import CompilerFamily
 from dbhone.errors import ToolError, UsageError
 from dbhone.source.elf import read_links
-
-
-def pretend(folder: Path, name: str, script: str) -> None:
-    path = folder / name
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
+from tests.files import put_program
 
 
 @pytest.fixture
@@ -35,7 +30,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_compiler_is_known_by_what_it_says(path: Path) -> None:
     says = 'case "$1" in --version) echo "gcc (Some 13.2.0-1) 13.2.0";; *) echo 13.2.0;; esac'
-    pretend(path, "gcc", says)
+    put_program(path / "gcc", says)
     compiler = find_compiler("gcc")
     assert (compiler.family, compiler.major, compiler.label) == (
         CompilerFamily.GCC,
@@ -46,17 +41,15 @@ def test_a_compiler_is_known_by_what_it_says(path: Path) -> None:
 
 def a_gcc(prefix: Path, *, driver: str = "plain", part: str = "plain") -> str:
     """Make a gcc and its cc1, which tell the same version whatever they are; return its path."""
-    folder = prefix / "bin"
-    folder.mkdir(parents=True)
     says = (
         '--version) echo "gcc (GCC) 13.2.0";;',
         '-print-prog-name=cc1) echo "${0%/bin/gcc}/cc1";;',
         "-print-prog-name=*) echo cc1plus;;",
         "*) echo 13.2.0;;",
     )
-    pretend(folder, "gcc", f'# {driver}\ncase "$1" in {" ".join(says)} esac')
+    gcc = put_program(prefix / "bin/gcc", f'# {driver}\ncase "$1" in {" ".join(says)} esac')
     (prefix / "cc1").write_text(part)
-    return str(folder / "gcc")
+    return str(gcc)
 
 
 def test_a_patched_compiler_that_tells_the_same_version_is_another(tmp_path: Path) -> None:
@@ -87,14 +80,14 @@ def test_a_compiler_that_a_distribution_brought_is_known_by_its_version(
 
 
 def test_the_assembler_and_the_linker_that_a_compiler_calls_are_known(path: Path) -> None:
-    pretend(path, "as", "echo GNU assembler 2.40")
-    pretend(path, "ld", "echo GNU ld 2.40")
+    put_program(path / "as", "echo GNU assembler 2.40")
+    put_program(path / "ld", "echo GNU ld 2.40")
     own = path.parent / "own"
     own.mkdir()
-    pretend(own, "ld", "echo LLD 19.1")
-    pretend(path, "gcc", 'case "$1" in -print*) echo "${1#*=}";; *) echo gcc 13.2.0;; esac')
+    put_program(own / "ld", "echo LLD 19.1")
+    put_program(path / "gcc", 'case "$1" in -print*) echo "${1#*=}";; *) echo gcc 13.2.0;; esac')
     says = f"-print*) echo {own / 'ld'};; *) echo clang version 19.1.0"
-    pretend(path, "clang", f'case "$1" in {says};; esac')
+    put_program(path / "clang", f'case "$1" in {says};; esac')
     gcc, clang = find_compiler("gcc"), find_compiler("clang")
     assert gcc.assembler is not None and gcc.assembler.identity.startswith("GNU assembler 2.40")
     assert gcc.linker is not None and gcc.linker.path == path / "ld"
@@ -117,9 +110,9 @@ def test_a_library_that_came_with_a_program_tells_it_from_others(tmp_path: Path)
 
 
 def test_the_tool_of_the_compilers_own_version_is_preferred(path: Path) -> None:
-    pretend(path, "clang", "echo Debian clang version 14.0.6")
+    put_program(path / "clang", "echo Debian clang version 14.0.6")
     for name in ("llvm-profdata", "llvm-profdata-14"):
-        pretend(path, name, "")
+        put_program(path / name)
     assert find_compiler("clang").find("llvm-profdata") == path / "llvm-profdata-14"
 
 
@@ -141,7 +134,7 @@ def test_clang_needs_the_runtime_of_its_own_version(
         return [(need.name, need.package) for need in needs if "rt" in need.package]
 
     assert packages_of_runtime() == [("clang", "libclang-rt-dev")]
-    pretend(path, "clang", "")
+    put_program(path / "clang")
     monkeypatch.setattr(Path, "resolve", lambda _: Path("/usr/lib/llvm-14/bin/clang"))
     ((name, package),) = packages_of_runtime()
     assert "/llvm-14/" in name
@@ -156,19 +149,19 @@ def test_a_missing_version_of_a_compiler_is_named() -> None:
 
 
 def test_a_compiler_that_does_not_work_is_reported(path: Path) -> None:
-    pretend(path, "gcc", "exit 1")
+    put_program(path / "gcc", "exit 1")
     with pytest.raises(ToolError, match="does not tell its version"):
         find_compiler("gcc")
 
 
 @pytest.mark.parametrize("name", ["x86_64-linux-gnu-gcc-12", "clang", "clang-19.1"])
 def test_a_compiler_may_be_named_by_its_path(tmp_path: Path, name: str) -> None:
-    pretend(tmp_path, name, "echo 14.0.6")
+    put_program(tmp_path / name, "echo 14.0.6")
     compiler = find_compiler(str(tmp_path / name))
     assert compiler.path == tmp_path / name
     assert compiler.family is (CompilerFamily.GCC if "gcc" in name else CompilerFamily.CLANG)
     partner = name.replace("gcc", "g++").replace("clang", "clang++")
-    pretend(tmp_path, partner, "")
+    put_program(tmp_path / partner)
     assert compiler.find_cxx() == tmp_path / partner
 
 
@@ -191,16 +184,16 @@ def test_unknown_compilers_are_refused(name: str) -> None:
     [("gcc", "g++"), ("gcc-12", "g++-12"), ("clang", "clang++"), ("clang-14", "clang++-14")],
 )
 def test_a_compiler_has_its_partner_for_cxx(path: Path, name: str, partner: str) -> None:
-    pretend(path, name, "echo 14.0.6")
+    put_program(path / name, "echo 14.0.6")
     compiler = find_compiler(name)
     assert compiler.find_cxx() is None
-    pretend(path, partner, "")
+    put_program(path / partner)
     assert compiler.find_cxx() == path / partner
 
 
 def test_the_archiver_is_the_compilers_own_if_it_has_one(path: Path) -> None:
-    pretend(path, "gcc", "echo 12.2.0")
+    put_program(path / "gcc", "echo 12.2.0")
     compiler = find_compiler("gcc")
     assert compiler.find_binary_tool("ar") == Path("ar")
-    pretend(path, "gcc-ar-12", "")
+    put_program(path / "gcc-ar-12")
     assert compiler.find_binary_tool("ar") == path / "gcc-ar-12"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.manifest import Build
 from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.toolchain import find_compiler
 from dbhone.compilation.transforms.base import Pass
@@ -127,6 +129,11 @@ def make_tree(root: Path, *, work: str = WORK) -> SourceTree:
     }
     for name, content in files.items():
         (root / name).write_text(content)
+    return acquired(root)
+
+
+def acquired(root: Path) -> SourceTree:
+    """Return a folder as a tree that was acquired, where it is."""
     return SourceTree(
         reference=f"dir:{root}",
         resolved=f"dir:{root}",
@@ -134,6 +141,11 @@ def make_tree(root: Path, *, work: str = WORK) -> SourceTree:
         path=root,
         fetched_at=datetime.now(UTC),
     )
+
+
+def output_of(build: Build) -> bytes:
+    """Return what the program of a build prints."""
+    return subprocess.run([build.path("program")], check=True, capture_output=True).stdout
 
 
 _INPUTS = BuildInputs.model_fields.keys() - {"dbms"}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.versions import numbers
+from tests.files import put
 
 LAUNCHER = "scripts/invoke-with-relative-paths.pl"
 _FPROFILE = """
@@ -93,15 +94,7 @@ class Tree:
         if version >= (8, 0, 19):
             newer = _FPROFILE_NEWER if version >= (8, 0, 23) else ""
             put(cmake / "fprofile.cmake", _FPROFILE + newer)
-            launcher = cmake.parent / LAUNCHER
-            put(launcher)
-            launcher.chmod(0o755)
-
-
-def put(path: Path, text: str = "") -> None:
-    """Write a file and the folders above it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+            put(cmake.parent / LAUNCHER).chmod(0o755)
 
 
 MYSQL_56 = Tree(version="5.6.51")

@@ -5,20 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from dbhone.compilation.toolchain import Compiler
-from dbhone.compilation.transforms.base import Flags
-from dbhone.dbms.base import BuildRequest, Dbms
+from dbhone.compilation.transforms.base import Pass
+from dbhone.compilation.variant import parse_variant
+from dbhone.dbms.base import BuildRequest, Dbms, Recipe
+from tests.compilation.compilers import GCC
 
 
 def request_for(
     dbms: Dbms,
     tree: Path,
-    compiler: Compiler,
-    flags: Flags,
+    variant: str = "rel",
+    pass_: Pass = Pass.PLAIN,
     *,
-    shell: bool = True,
+    compiler: Compiler = GCC,
     packaging: str | None = None,
 ) -> BuildRequest:
-    """Return the request for a build of ``tree`` with these flags."""
+    """Return the request for one pass of a variant; the profile's place is its placeholder."""
+    flags = parse_variant(variant).flags(compiler, pass_)
     return BuildRequest(
         tree=tree,
         version=dbms.version(tree),
@@ -33,6 +36,14 @@ def request_for(
         link_flags=flags.link,
         primary_link_flags=flags.primary_link,
         jobs=2,
-        shell=shell,
+        shell=pass_ is not Pass.INSTRUMENT,
+        guidance=flags.guidance,
         packaging=packaging,
     )
+
+
+def as_written(recipe: Recipe, tree: Path, between: str = " ") -> str:
+    """Return a recipe as golden files have it, with ``between`` the words of a step."""
+    lines = [between.join((f"{step.phase.value}:", *step.argv)) for step in recipe.steps]
+    lines += [f"keep {each.name}: {each.made} -> {each.kept}" for each in recipe.artifacts]
+    return "\n".join(lines).replace(str(tree), "TREE") + "\n"

@@ -9,17 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.compilation.toolchain import Compiler
-from dbhone.compilation.transforms.base import CompilerFamily, Pass
-from dbhone.compilation.variant import parse_variant
+from dbhone.compilation.transforms.base import Pass
 from dbhone.dbms.base import Phase, Recipe
 from dbhone.dbms.mariadb import PLUGIN
 from dbhone.errors import SourceError
-from tests.dbms.recipe_request import request_for
+from tests.dbms.recipe_request import as_written, request_for
 
-GCC = Compiler(
-    family=CompilerFamily.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0"
-)
 SCRIPTS = ("system_tables", "system_tables_data", "performance_tables")
 
 
@@ -37,10 +32,8 @@ def make_tree(root: Path, version: str, *, maturity: str | None = "stable") -> P
     return root
 
 
-def make_recipe(tree: Path, variant: str, pass_: Pass) -> Recipe:
-    flags = parse_variant(variant).flags(GCC, pass_)
-    request = request_for(PLUGIN, tree, GCC, flags, shell=pass_ is not Pass.INSTRUMENT)
-    return PLUGIN.recipe(request)
+def make_recipe(tree: Path, variant: str = "rel", pass_: Pass = Pass.PLAIN) -> Recipe:
+    return PLUGIN.recipe(request_for(PLUGIN, tree, variant, pass_))
 
 
 @pytest.mark.parametrize(
@@ -57,11 +50,7 @@ def test_the_recipe_is_as_written_down(
     tmp_path: Path, golden: Callable[[str, bytes], None], version: str, variant: str, pass_: Pass
 ) -> None:
     tree = make_tree(tmp_path / "tree", version)
-    recipe = make_recipe(tree, variant, pass_)
-    words = [(f"{step.phase.value}:", *step.argv) for step in recipe.steps]
-    lines = ["\n    ".join(each) for each in words]
-    lines += [f"keep {each.name}: {each.made} -> {each.kept}" for each in recipe.artifacts]
-    text = "\n".join(lines).replace(str(tree), "TREE") + "\n"
+    text = as_written(make_recipe(tree, variant, pass_), tree, "\n    ")
     series = ".".join(version.split(".")[:2])
     golden(f"recipes/mariadb-{series}-{variant}-{pass_.value}.txt", text.encode())
 
@@ -69,14 +58,14 @@ def test_the_recipe_is_as_written_down(
 @pytest.mark.parametrize("pass_", [Pass.INSTRUMENT, Pass.USE])
 def test_every_pass_builds_the_same_as_a_plain_build(tmp_path: Path, pass_: Pass) -> None:
     tree = make_tree(tmp_path / "tree", "10.11.18")
-    plain = make_recipe(tree, "rel", Pass.PLAIN)
+    plain = make_recipe(tree)
     guided = make_recipe(tree, "pgo", pass_)
     assert guided.artifacts == plain.artifacts
     assert guided.steps[1:] == plain.steps[1:]
 
 
 def test_the_flags_of_the_variant_are_all_that_the_type_of_build_has(tmp_path: Path) -> None:
-    recipe = make_recipe(make_tree(tmp_path / "tree", "11.8.6"), "o3", Pass.PLAIN)
+    recipe = make_recipe(make_tree(tmp_path / "tree", "11.8.6"), "o3")
     configure = next(step.argv for step in recipe.steps if step.phase is Phase.CONFIGURE)
     assert "-DCMAKE_C_FLAGS_RELEASE=-O3 -DNDEBUG" in configure
     assert "-DCMAKE_CXX_FLAGS_RELEASE=-O3 -DNDEBUG" in configure
@@ -85,7 +74,7 @@ def test_the_flags_of_the_variant_are_all_that_the_type_of_build_has(tmp_path: P
 
 
 def test_nothing_is_taken_from_libraries_that_would_be_downloaded(tmp_path: Path) -> None:
-    recipe = make_recipe(make_tree(tmp_path / "tree", "11.8.6"), "rel", Pass.PLAIN)
+    recipe = make_recipe(make_tree(tmp_path / "tree", "11.8.6"))
     configure = recipe.steps[0].argv
     assert {f"-DWITH_{name}=system" for name in ("PCRE", "SSL", "ZLIB", "LIBFMT")} <= set(configure)
 
@@ -120,4 +109,4 @@ def test_a_tree_of_something_else_is_refused(tmp_path: Path) -> None:
 def test_a_version_that_is_too_old_is_told(tmp_path: Path) -> None:
     tree = make_tree(tmp_path / "tree", "10.5.29")
     with pytest.raises(SourceError, match=r"MariaDB 10\.5\.29 is too old: hone builds 10\.6"):
-        make_recipe(tree, "rel", Pass.PLAIN)
+        make_recipe(tree)

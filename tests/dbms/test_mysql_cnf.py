@@ -40,41 +40,25 @@ def read(text: str) -> dict[str, str]:
     return {each.name: each.value for each in Mysql().read_settings_file(text)}
 
 
-def test_the_server_s_sections_are_read() -> None:
-    found = read(FILE)
-    assert "port" not in found
-    assert "malloc_lib" not in found
-    assert "innodb_log_file_size" not in found
-    assert found["max_connections"] == "4096"
-    assert found["innodb_buffer_pool_size"] == "80G"
+def test_the_server_s_sections_are_read_and_the_last_of_a_name_counts() -> None:
+    assert read(FILE) == {
+        "datadir": "/var/lib/mysql",
+        "skip_name_resolve": "ON",
+        "max_connections": "4096",
+        "loose_performance_schema_instrument": "%sync%=on",
+        "innodb_buffer_pool_size": "80G",
+        "log_bin": "bin",  # it stays with the instance
+        "relay_log_recovery": "ON",
+        "init_connect": "SET NAMES 'utf8' # not a comment",
+        "ft_stopword": "a\tb",
+        "sort_buffer_size": "2M",
+    }
+    assert read("[mysqld]\nlog-bin\n") == {"log_bin": "binlog"}
 
 
 def test_mariadb_reads_its_own_section_too() -> None:
     found = {each.name: each.value for each in MariaDb().read_settings_file(FILE)}
-    assert found["innodb_log_file_size"] == "1G"
-    assert found["max_connections"] == "4096"
-
-
-def test_a_name_without_a_value_is_a_switch() -> None:
-    found = read(FILE)
-    assert found["skip_name_resolve"] == "ON"
-    assert found["relay_log_recovery"] == "ON"
-    assert read("[mysqld]\nlog-bin\n") == {"log_bin": "binlog"}
-
-
-def test_quotes_and_comments_are_taken_off() -> None:
-    found = read(FILE)
-    assert found["loose_performance_schema_instrument"] == "%sync%=on"
-    assert found["init_connect"] == "SET NAMES 'utf8' # not a comment"
-    assert found["ft_stopword"] == "a\tb"
-
-
-def test_of_what_stands_twice_the_last_counts() -> None:
-    assert read(FILE)["sort_buffer_size"] == "2M"
-
-
-def test_the_binary_log_stays_with_the_instance() -> None:
-    assert read(FILE)["log_bin"] == "bin"
+    assert found == {**read(FILE), "innodb_log_file_size": "1G"}
 
 
 def test_everything_is_known_to_be_from_a_file() -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.compilation.toolchain import Compiler
-from dbhone.compilation.transforms.base import CompilerFamily, Pass
+from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms import _mysql_libraries
 from dbhone.dbms._mysql_server import MysqlServer
@@ -19,6 +18,7 @@ from dbhone.dbms.myrocks import PLUGIN as MYROCKS
 from dbhone.dbms.mysql import PLUGIN as MYSQL
 from dbhone.dbms.percona import PLUGIN as PERCONA
 from dbhone.errors import SourceError, UnknownName, UsageError
+from tests.compilation.compilers import CLANG, GCC
 from tests.dbms.mysql_trees import (
     LAUNCHER,
     MYROCKS_56,
@@ -34,17 +34,9 @@ from tests.dbms.mysql_trees import (
     PERCONA_80,
     PERCONA_84,
     Tree,
-    put,
 )
-from tests.dbms.recipe_request import request_for
-
-GCC = Compiler(
-    family=CompilerFamily.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0"
-)
-CLANG = Compiler(
-    family=CompilerFamily.CLANG, path=Path("/bin/clang"), version="14.0.6", identity="clang"
-)
-
+from tests.dbms.recipe_request import as_written, request_for
+from tests.files import put
 
 OPENSSL_1 = "-DWITH_SSL=/opt/openssl-1.1.1"
 TAKE_OPENSSL_1 = ("5.6.35", "8.0.18", "8.0.19", "8.0.27")
@@ -52,13 +44,10 @@ TAKE_OPENSSL_1 = ("5.6.35", "8.0.18", "8.0.19", "8.0.27")
 
 
 def request(
-    dbms: MysqlServer, tree: Path, variant: str, pass_: Pass, *, compiler: Compiler = GCC
+    dbms: MysqlServer, tree: Path, variant: str = "rel", pass_: Pass = Pass.PLAIN
 ) -> BuildRequest:
-    """Return the request for a build of ``tree``; the profile's place is its placeholder."""
-    flags = parse_variant(variant).flags(compiler, pass_)
     options = (OPENSSL_1,) if dbms.version(tree) in TAKE_OPENSSL_1 else ()
-    asked = request_for(dbms, tree, compiler, flags)
-    return dataclasses.replace(asked, guidance=flags.guidance, options=options)
+    return dataclasses.replace(request_for(dbms, tree, variant, pass_), options=options)
 
 
 def options_of(recipe: Recipe) -> dict[str, str]:
@@ -70,7 +59,7 @@ def options_of(recipe: Recipe) -> dict[str, str]:
 
 def plain(dbms: MysqlServer, tree: Path, *options: str) -> dict[str, str]:
     """Return what CMake is told in a plain build with these options of the user's."""
-    asked = dataclasses.replace(request(dbms, tree, "rel", Pass.PLAIN), options=options)
+    asked = dataclasses.replace(request(dbms, tree), options=options)
     return options_of(dbms.recipe(asked))
 
 
@@ -103,11 +92,8 @@ def test_the_recipe_is_as_written_down(
 ) -> None:
     written = tree.write(tmp_path / "tree")
     recipe = dbms.recipe(request(dbms, written, variant, pass_))
-    words = [(f"{step.phase.value}:", *step.argv) for step in recipe.steps]
-    lines = ["\n    ".join(each) for each in words]
-    lines += [f"keep {each.name}: {each.made} -> {each.kept}" for each in recipe.artifacts]
-    lines.append(f"added: {' '.join(recipe.added_flags)}".rstrip())
-    text = "\n".join(lines).replace(str(written), "TREE") + "\n"
+    added = f"added: {' '.join(recipe.added_flags)}".rstrip()
+    text = as_written(recipe, written, "\n    ") + f"{added}\n"
     series = ".".join(tree.version.split(".")[:2])
     golden(f"recipes/{dbms.name}-{series}-{variant}-{pass_.value}.txt", text.encode())
 
@@ -118,7 +104,7 @@ def test_the_recipe_is_as_written_down(
 def test_all_targets_are_those_of_the_same_configured_tree(
     tmp_path: Path, dbms: MysqlServer, tree: Tree
 ) -> None:
-    asked = request(dbms, tree.write(tmp_path / "tree"), "rel", Pass.PLAIN)
+    asked = request(dbms, tree.write(tmp_path / "tree"))
     alone = dbms.recipe(asked)
     whole = dbms.recipe(dataclasses.replace(asked, all_targets=True))
     different = [
@@ -137,7 +123,7 @@ def test_every_pass_builds_the_same_as_a_plain_build(
     tmp_path: Path, tree: Tree, pass_: Pass
 ) -> None:
     written = tree.write(tmp_path / "tree")
-    alone = MYSQL.recipe(request(MYSQL, written, "rel", Pass.PLAIN))
+    alone = MYSQL.recipe(request(MYSQL, written))
     guided = MYSQL.recipe(request(MYSQL, written, "pgo", pass_))
     assert guided.artifacts == alone.artifacts
     assert guided.steps[1:] == alone.steps[1:]
@@ -216,7 +202,7 @@ def test_link_time_optimisation_is_the_variants_alone(
 
 def test_with_clang_a_profile_is_told_by_flags(tmp_path: Path) -> None:
     tree = MYSQL_80.write(tmp_path / "tree")
-    asked = request(MYSQL, tree, "pgo", Pass.INSTRUMENT, compiler=CLANG)
+    asked = request_for(MYSQL, tree, "pgo", Pass.INSTRUMENT, compiler=CLANG)
     told = options_of(MYSQL.recipe(asked))
     assert "-fprofile-generate" in told["CMAKE_CXX_FLAGS_RELEASE"].split()
     assert "FPROFILE_GENERATE" not in told
@@ -252,9 +238,7 @@ def test_a_boost_that_is_nowhere_is_told_with_its_version(tmp_path: Path) -> Non
 def test_boost_is_taken_from_the_users_folder(tmp_path: Path) -> None:
     tree = dataclasses.replace(MYSQL_80, boost="boost_9_77_0", bundled=False).write(tmp_path / "t")
     put(tmp_path / "libraries/boost_9_77_0/boost/version.hpp")
-    asked = dataclasses.replace(
-        request(MYSQL, tree, "rel", Pass.PLAIN), libraries=tmp_path / "libraries"
-    )
+    asked = dataclasses.replace(request(MYSQL, tree), libraries=tmp_path / "libraries")
     told = options_of(MYSQL.recipe(asked))
     assert told["WITH_BOOST"] == str(tmp_path / "libraries/boost_9_77_0")
 
@@ -268,9 +252,7 @@ def test_a_tree_that_takes_openssl_1_alone_gets_the_users(tmp_path: Path) -> Non
     tree = MYSQL_8019.write(tmp_path / "tree")
     header = "# define OPENSSL_VERSION_NUMBER  0x1010117fL\n"
     put(tmp_path / "libraries/openssl-1.1.1w/include/openssl/opensslv.h", header)
-    asked = dataclasses.replace(
-        request(MYSQL, tree, "rel", Pass.PLAIN), libraries=tmp_path / "libraries", options=()
-    )
+    asked = dataclasses.replace(request(MYSQL, tree), libraries=tmp_path / "libraries", options=())
     told = options_of(MYSQL.recipe(asked))
     assert told["WITH_SSL"] in (str(tmp_path / "libraries/openssl-1.1.1w"), "system")
 

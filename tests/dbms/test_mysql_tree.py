@@ -16,7 +16,8 @@ from dbhone.dbms.mysql import PLUGIN as MYSQL
 from dbhone.dbms.percona import PLUGIN as PERCONA
 from dbhone.errors import SourceError
 from tests.dbms import mysql_trees as trees
-from tests.dbms.mysql_trees import Tree, put
+from tests.dbms.mysql_trees import Tree
+from tests.files import put
 
 PLUGINS = {each.vendor: each for each in (MYSQL, PERCONA, MYROCKS)}
 

@@ -11,21 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.compilation.toolchain import Compiler
-from dbhone.compilation.transforms.base import CompilerFamily, Pass
-from dbhone.compilation.variant import parse_variant
+from dbhone.compilation.transforms.base import Pass
 from dbhone.dbms._postgresql_service import SERVICE
-from dbhone.dbms.base import BuildRequest, Phase, Recipe
+from dbhone.dbms.base import Phase, Recipe
 from dbhone.dbms.base_settings import Origin
 from dbhone.dbms.postgresql import PLUGIN, Postgresql
 from dbhone.errors import SettingsError, SourceError
+from tests.compilation.compilers import CLANG, GCC
 from tests.dbms.recipe_request import request_for
-
-GCC = Compiler(
-    family=CompilerFamily.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0"
-)
-CLANG = Compiler(
-    family=CompilerFamily.CLANG, path=Path("/bin/clang"), version="14.0.6", identity="clang"
-)
 
 
 def make_tree(root: Path, version: str = "15.18", name: str = "PostgreSQL") -> Path:
@@ -42,13 +35,6 @@ def make_meson_tree(root: Path, version: str = "18.3") -> Path:
     (root / "meson.build").touch()
     (root / "configure").write_text(f"PACKAGE_NAME='PostgreSQL'\nPACKAGE_VERSION='{version}'\n")
     return root
-
-
-def make_request(
-    tree: Path, variant: str, pass_: Pass = Pass.PLAIN, compiler: Compiler = GCC
-) -> BuildRequest:
-    flags = parse_variant(variant).flags(compiler, pass_)
-    return request_for(PLUGIN, tree, compiler, flags)
 
 
 def as_text(recipe: Recipe, tree: Path) -> str:
@@ -82,7 +68,7 @@ def test_the_recipe_is_as_written_down(
     compiler: Compiler,
 ) -> None:
     tree = make_tree(tmp_path / "tree")
-    recipe = PLUGIN.recipe(make_request(tree, variant, pass_, compiler))
+    recipe = PLUGIN.recipe(request_for(PLUGIN, tree, variant, pass_, compiler=compiler))
     name = f"recipes/postgresql-{compiler.family.value}-{variant}-{pass_.value}.txt"
     golden(name, as_text(recipe, tree).encode())
 
@@ -100,31 +86,33 @@ def test_the_recipe_with_meson_is_as_written_down(
     tmp_path: Path, golden: Callable[[str, bytes], None], variant: str, pass_: Pass
 ) -> None:
     tree = make_meson_tree(tmp_path / "tree")
-    recipe = PLUGIN.recipe(make_request(tree, variant, pass_))
+    recipe = PLUGIN.recipe(request_for(PLUGIN, tree, variant, pass_))
     golden(f"recipes/postgresql-meson-{variant}-{pass_.value}.txt", as_text(recipe, tree).encode())
 
 
-@pytest.mark.parametrize("version", ["13.22", "14.13", "15.14"])
-def test_versions_without_meson_are_built_alike(tmp_path: Path, version: str) -> None:
-    tree, other = make_tree(tmp_path / "tree", version), make_tree(tmp_path / "other")
+@pytest.mark.parametrize(
+    ("make", "version", "programs"),
+    [
+        *((make_tree, version, ("make",)) for version in ("13.22", "14.13", "15.14")),
+        *(
+            (make_meson_tree, version, ("meson", "ninja"))
+            for version in ("16.9", "17.5", "18.3", "18rc1", "19devel")
+        ),
+    ],
+)
+def test_versions_with_and_without_meson_are_built_alike(
+    tmp_path: Path, make: Callable[..., Path], version: str, programs: tuple[str, ...]
+) -> None:
+    tree, other = make(tmp_path / "tree", version), make(tmp_path / "other")
     assert PLUGIN.version(tree) == version
-    found = as_text(PLUGIN.recipe(make_request(tree, "o3")), tree)
-    assert found == as_text(PLUGIN.recipe(make_request(other, "o3")), other)
-    assert PLUGIN.required_programs(tree) == ("make", "bison", "flex", "perl")
-
-
-@pytest.mark.parametrize("version", ["16.9", "17.5", "18.3", "18rc1", "19devel"])
-def test_versions_with_meson_are_built_alike(tmp_path: Path, version: str) -> None:
-    tree, other = make_meson_tree(tmp_path / "tree", version), make_meson_tree(tmp_path / "other")
-    assert PLUGIN.version(tree) == version
-    found = as_text(PLUGIN.recipe(make_request(tree, "o3")), tree)
-    assert found == as_text(PLUGIN.recipe(make_request(other, "o3")), other)
-    assert PLUGIN.required_programs(tree) == ("meson", "ninja", "bison", "flex", "perl")
+    found = as_text(PLUGIN.recipe(request_for(PLUGIN, tree, "o3")), tree)
+    assert found == as_text(PLUGIN.recipe(request_for(PLUGIN, other, "o3")), other)
+    assert PLUGIN.required_programs(tree) == (*programs, "bison", "flex", "perl")
 
 
 def test_meson_gives_the_variants_flags_to_the_folder_of_the_server_alone(tmp_path: Path) -> None:
     tree = make_meson_tree(tmp_path / "tree")
-    recipe = PLUGIN.recipe(make_request(tree, "o3+lto+pgo", Pass.USE))
+    recipe = PLUGIN.recipe(request_for(PLUGIN, tree, "o3+lto+pgo", Pass.USE))
     for step in recipe.steps:
         if "-fprofile-use" in " ".join(step.argv):
             assert "server" in step.argv
@@ -138,7 +126,7 @@ def test_all_targets_are_built_with_the_variants_flags_and_what_was_made_is_inst
     tmp_path: Path, make: Callable[[Path], Path], builds: str
 ) -> None:
     tree = make(tmp_path / "tree")
-    asked = make_request(tree, "o3+lto")
+    asked = request_for(PLUGIN, tree, "o3+lto")
     alone = PLUGIN.recipe(asked)
     whole = PLUGIN.recipe(dataclasses.replace(asked, all_targets=True))
     first = next(step.argv for step in whole.steps if step.phase is Phase.COMPILE)
@@ -151,7 +139,7 @@ def test_all_targets_are_built_with_the_variants_flags_and_what_was_made_is_inst
 
 def test_only_the_server_gets_the_variants_flags(tmp_path: Path) -> None:
     tree = make_tree(tmp_path / "tree")
-    recipe = PLUGIN.recipe(make_request(tree, "o3+lto+pgo", Pass.USE))
+    recipe = PLUGIN.recipe(request_for(PLUGIN, tree, "o3+lto+pgo", Pass.USE))
     for step in recipe.steps:
         line = " ".join(step.argv)
         assert ("-fprofile-use" in line) == (step.phase is Phase.COMPILE)
@@ -172,8 +160,7 @@ def with_debians_rules(tree: Path, changelog: str | None = None) -> Path:
 
 
 def debian_recipe(tree: Path, variant: str, pass_: Pass) -> Recipe:
-    flags = parse_variant(variant).flags(GCC, pass_)
-    return PLUGIN.recipe(request_for(PLUGIN, tree, GCC, flags, packaging="deb"))
+    return PLUGIN.recipe(request_for(PLUGIN, tree, variant, pass_, packaging="deb"))
 
 
 @pytest.mark.parametrize(
@@ -233,9 +220,9 @@ def test_debians_clusters_are_read() -> None:
 def test_what_the_server_needs_is_alike_in_every_pass(tmp_path: Path) -> None:
     tree = make_tree(tmp_path / "tree")
     requests = (
-        make_request(tree, "rel"),
-        make_request(tree, "pgo", Pass.INSTRUMENT),
-        make_request(tree, "lto+pgo", Pass.USE),
+        request_for(PLUGIN, tree, "rel"),
+        request_for(PLUGIN, tree, "pgo", Pass.INSTRUMENT),
+        request_for(PLUGIN, tree, "lto+pgo", Pass.USE),
     )
     others = {
         tuple(step for step in PLUGIN.recipe(each).steps if step.phase is not Phase.COMPILE)
@@ -280,25 +267,16 @@ def read(text: str) -> dict[str, str]:
     return {each.name: each.value for each in Postgresql().read_settings_file(text)}
 
 
-def test_settings_are_read_with_and_without_a_sign_between() -> None:
-    found = read(FILE)
-    assert found["shared_buffers"] == "4GB"
-    assert found["random_page_cost"] == "1.1"
-
-
-def test_of_what_stands_twice_the_last_counts() -> None:
-    assert read(FILE)["work_mem"] == "32MB"
-
-
-def test_quotes_are_taken_off() -> None:
-    found = read(FILE)
-    assert found["search_path"] == '"$user", public'
-    assert found["log_line_prefix"] == "it's %m [%p] # "
-    assert found["escaped"] == "a'b"
-
-
-def test_a_setting_of_an_extension_may_be_missing() -> None:
-    assert read(FILE)["loose_pg_stat_statements.max"] == "10000"
+def test_settings_are_read_without_quotes_and_comments_and_the_last_of_a_name_counts() -> None:
+    assert read(FILE) == {
+        "shared_buffers": "4GB",
+        "work_mem": "32MB",
+        "search_path": '"$user", public',
+        "log_line_prefix": "it's %m [%p] # ",
+        "escaped": "a'b",
+        "random_page_cost": "1.1",
+        "loose_pg_stat_statements.max": "10000",  # an extension's may be missing
+    }
 
 
 def test_everything_is_known_to_be_from_a_file() -> None:

@@ -7,16 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.compilation.toolchain import Compiler
-from dbhone.compilation.transforms.base import CompilerFamily, Pass
-from dbhone.compilation.variant import parse_variant
+from dbhone.compilation.transforms.base import Pass
 from dbhone.dbms.rocksdb import PLUGIN
 from dbhone.errors import SourceError
-from tests.dbms.recipe_request import request_for
+from tests.dbms.recipe_request import as_written, request_for
 
-GCC = Compiler(
-    family=CompilerFamily.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0"
-)
 VERSION_H = """\
 // #define ROCKSDB_MAJOR 1 in a comment is none
 #define ROCKSDB_MAJOR {}
@@ -41,12 +36,8 @@ def test_the_recipe_is_as_written_down(
     tmp_path: Path, golden: Callable[[str, bytes], None], *, variant: str, pass_: Pass
 ) -> None:
     tree = make_tree(tmp_path / "tree")
-    flags = parse_variant(variant).flags(GCC, pass_)
-    request = request_for(PLUGIN, tree, GCC, flags, shell=pass_ is not Pass.INSTRUMENT)
-    recipe = PLUGIN.recipe(request)
-    lines = [f"{step.phase.value}: {' '.join(step.argv)}" for step in recipe.steps]
-    lines += [f"keep {each.name}: {each.made} -> {each.kept}" for each in recipe.artifacts]
-    text = "\n".join(lines).replace(str(tree), "TREE").replace(" -", "\n    -") + "\n"
+    recipe = PLUGIN.recipe(request_for(PLUGIN, tree, variant, pass_))
+    text = as_written(recipe, tree).replace(" -", "\n    -")
     golden(f"recipes/rocksdb-{variant}-{pass_.value}.txt", text.encode())
 
 
@@ -61,8 +52,7 @@ def test_the_library_has_the_name_by_which_programs_ask_for_it(
     tmp_path: Path, soname: str, name: str
 ) -> None:
     tree = make_tree(tmp_path / "tree", "9.11.2", soname)
-    flags = parse_variant("rel").flags(GCC, Pass.PLAIN)
-    recipe = PLUGIN.recipe(request_for(PLUGIN, tree, GCC, flags, shell=False))
+    recipe = PLUGIN.recipe(request_for(PLUGIN, tree))
     (library,) = (each for each in recipe.artifacts if each.name == recipe.primary)
     assert library.kept == Path("lib") / name
 

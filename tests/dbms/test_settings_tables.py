@@ -41,50 +41,51 @@ def test_names_are_in_the_server_s_one_spelling(dbms: ServerDbms) -> None:
         assert dbms.canonical(name) == name
 
 
-@pytest.mark.parametrize("file", NAMES)
+@pytest.mark.parametrize("table", [settings_table(name) for name in NAMES], ids=NAMES)
 class TestTable:
-    def table(self, file: str) -> SettingsTable:
-        return settings_table(file)
-
-    def test_names_and_versions_look_like_some(self, file: str) -> None:
-        for name, change in self.table(file).settings.items():
+    def test_names_and_versions_look_like_some(self, table: SettingsTable) -> None:
+        for name, change in table.settings.items():
             assert _NAME.fullmatch(name)
             for version in (change.since, change.until):
                 assert not version or _VERSION.fullmatch(version), name
 
-    def test_a_setting_comes_before_it_goes(self, file: str) -> None:
-        for name, change in self.table(file).settings.items():
+    def test_a_setting_comes_before_it_goes(self, table: SettingsTable) -> None:
+        for name, change in table.settings.items():
             if change.since and change.until:
                 assert numbers(change.since) < numbers(change.until), name
 
-    def test_no_version_has_neither_the_old_name_nor_the_new(self, file: str) -> None:
-        settings = self.table(file).settings
+    def test_no_version_has_neither_the_old_name_nor_the_new(self, table: SettingsTable) -> None:
+        settings = table.settings
         for name, change in settings.items():
             newer = settings.get(change.became)
             if newer is not None and newer.since and change.until:
                 assert numbers(newer.since) <= numbers(change.until), name
 
-    def test_names_do_not_go_in_a_circle(self, file: str) -> None:
-        settings = self.table(file).settings
+    def test_names_do_not_go_in_a_circle(self, table: SettingsTable) -> None:
+        settings = table.settings
         for name in settings:
             seen = [name]
             while (change := settings.get(seen[-1])) is not None and change.became:
                 assert change.became not in seen, seen
                 seen.append(change.became)
 
-    def test_an_entry_says_something(self, file: str) -> None:
-        for name, change in self.table(file).settings.items():
+    def test_an_entry_says_something(self, table: SettingsTable) -> None:
+        for name, change in table.settings.items():
             assert change.since or change.until or change.became or change.note, name
 
-    def test_a_value_is_converted_only_to_another_name_and_in_one_way(self, file: str) -> None:
-        for name, change in self.table(file).settings.items():
+    def test_a_value_is_converted_only_to_another_name_and_in_one_way(
+        self, table: SettingsTable
+    ) -> None:
+        for name, change in table.settings.items():
             ways = [change.values, change.form, change.factor > 1]
             assert sum(map(bool, ways)) <= (1 if change.became else 0), name
             assert not change.unit or change.factor > 1, name
             assert not change.form or change.form.count("{}") == 1, name
 
-    def test_a_value_comes_back_as_it_was_or_as_one_that_means_the_same(self, file: str) -> None:
-        for name, change in self.table(file).settings.items():
+    def test_a_value_comes_back_as_it_was_or_as_one_that_means_the_same(
+        self, table: SettingsTable
+    ) -> None:
+        for name, change in table.settings.items():
             if not change.became:
                 continue
             for value in change.values or ("7", "0"):
@@ -94,18 +95,18 @@ class TestTable:
                 assert again is not None, name
                 assert to_newer(change, again) == there, name
 
-    def test_parts_of_a_product_are_not_renamed_besides(self, file: str) -> None:
-        table = self.table(file)
+    def test_parts_of_a_product_are_not_renamed_besides(self, table: SettingsTable) -> None:
         for product in table.products.values():
             for part in (product.size, product.count):
                 assert not (part in table.settings and table.settings[part].became)
 
 
 def test_mysql_s_own_names_are_known_to_mariadb_s_table_too() -> None:
-    text = FILES.joinpath("mariadb.toml").read_text(encoding="utf-8")
-    assert tomllib.loads(text)["products"] == tomllib.loads(
-        FILES.joinpath("mysql.toml").read_text(encoding="utf-8")
-    ).get("products")
+    mariadb, mysql = (
+        tomllib.loads(FILES.joinpath(f"{name}.toml").read_text(encoding="utf-8"))["products"]
+        for name in ("mariadb", "mysql")
+    )
+    assert mariadb == mysql
 
 
 def test_names_for_one_thing_are_rivals_and_parts_are_not() -> None:

@@ -7,16 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.compilation.toolchain import Compiler
-from dbhone.compilation.transforms.base import CompilerFamily, Pass
-from dbhone.compilation.variant import parse_variant
+from dbhone.compilation.transforms.base import Pass
 from dbhone.dbms.sqlite import PLUGIN
 from dbhone.errors import SourceError
-from tests.dbms.recipe_request import request_for
-
-GCC = Compiler(
-    family=CompilerFamily.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0"
-)
+from tests.dbms.recipe_request import as_written, request_for
 
 
 def make_tree(root: Path, *, autosetup: bool) -> Path:
@@ -47,12 +41,8 @@ def test_the_recipe_is_as_written_down(
     pass_: Pass,
 ) -> None:
     tree = make_tree(tmp_path / "tree", autosetup=autosetup)
-    flags = parse_variant(variant).flags(GCC, pass_)
-    request = request_for(PLUGIN, tree, GCC, flags, shell=pass_ is not Pass.INSTRUMENT)
-    recipe = PLUGIN.recipe(request)
-    lines = [f"{step.phase.value}: {' '.join(step.argv)}" for step in recipe.steps]
-    lines += [f"keep {each.name}: {each.made} -> {each.kept}" for each in recipe.artifacts]
-    text = "\n".join(lines).replace(str(tree), "TREE").replace(" -", "\n    -") + "\n"
+    recipe = PLUGIN.recipe(request_for(PLUGIN, tree, variant, pass_))
+    text = as_written(recipe, tree).replace(" -", "\n    -")
     kind = "autosetup" if autosetup else "autoconf"
     golden(f"recipes/sqlite-{kind}-{variant}-{pass_.value}.txt", text.encode())
 

@@ -14,13 +14,7 @@ from dbhone.workload.drivers.base import DriverReport, Latency, StepResult
 
 
 def counts_of(totals: dict[str, int], functions: int = 1000) -> ProfileCounts:
-    return ProfileCounts(
-        functions=functions,
-        functions_executed=len(totals),
-        counters=functions,
-        counters_touched=len(totals),
-        totals=totals,
-    )
+    return ProfileCounts(functions=functions, functions_executed=len(totals), totals=totals)
 
 
 @given(st.dictionaries(st.text(max_size=3), st.integers(1, 10**6), min_size=1, max_size=30))

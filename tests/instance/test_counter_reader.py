@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 import pytest
@@ -46,8 +47,9 @@ def test_a_server_tells_its_counters_and_what_it_lacks(server: Server) -> None:
     protocol = server.endpoint.protocol
     rate, level, third = KNOWN[protocol]
     wrong, right = MISSPELT[protocol]
-    watched = CounterReader(server, (rate, level, third, wrong, "elsewhere.name"))
-    try:
+    with contextlib.closing(
+        CounterReader(server, (rate, level, third, wrong, "elsewhere.name"))
+    ) as watched:
         first, second = watched.read(), watched.read()
         assert [each.name for each in first] == [rate, level, third]
         kinds = {each.name: each.kind for each in first}
@@ -56,29 +58,23 @@ def test_a_server_tells_its_counters_and_what_it_lacks(server: Server) -> None:
         (missing,) = watched.missing
         assert missing.counter == wrong
         assert right in missing.why
-    finally:
-        watched.close()
 
 
 def test_a_pattern_means_all_that_it_matches(server: Server) -> None:
     patterns, some = PATTERNS[server.endpoint.protocol]
-    watched = CounterReader(server, patterns)
-    try:
+    with contextlib.closing(CounterReader(server, patterns)) as watched:
         names = {each.name for each in watched.read()}
         assert some in names
         assert len(names) > 4
         assert watched.missing == []
-    finally:
-        watched.close()
 
 
 def test_waits_of_postgresql_come_and_go(server: Server) -> None:
     if server.endpoint.protocol is not POSTGRESQL:
         pytest.skip("MySQL's servers sum them up")
-    watched = CounterReader(server, ("pg_stat_activity.LWLock:*",))
-    assert watched.missing == []
-    assert all(each.kind is SeriesKind.COUNT for each in watched.read())
-    watched.close()
+    with contextlib.closing(CounterReader(server, ("pg_stat_activity.LWLock:*",))) as watched:
+        assert watched.missing == []
+        assert all(each.kind is SeriesKind.COUNT for each in watched.read())
 
 
 def test_too_many_counters_are_refused(server: Server) -> None:

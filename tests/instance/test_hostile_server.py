@@ -58,13 +58,25 @@ class Hostile(Stubborn):
         return self.files
 
 
+def hostile(attack: str, session: Session, files: int = 0) -> Server:
+    """Return a server that attacks once it is started."""
+    dbms = Hostile(attack)
+    dbms.files = files
+    server = pretended(dbms, session)
+    server.stop_timeout = 10.0
+    return server
+
+
+def ended(attack: str, session: Session) -> Server:
+    """Return a server that attacked and was stopped."""
+    with hostile(attack, session) as server:
+        pass
+    return server
+
+
 def attacked(attack: str, session: Session) -> str:
     """Return the log of a server that attacks."""
-    server = pretended(Hostile(attack), session)
-    server.stop_timeout = 10.0
-    with server:
-        pass
-    return server.place.log.read_text()
+    return ended(attack, session).place.log.read_text()
 
 
 @pytest.fixture
@@ -103,9 +115,7 @@ def test_it_does_not_lead_hone_to_the_socket_of_another(
         listening.listen()
         listening.setblocking(False)
         name = neighbour.endpoint.socket.name
-        server = pretended(Hostile(f"ln -s {neighbour.endpoint.socket} ../s/{name}"), session)
-        server.stop_timeout = 10.0
-        with server:
+        with hostile(f"ln -s {neighbour.endpoint.socket} ../s/{name}", session) as server:
             assert server.endpoint.socket.is_symlink()
             with pytest.raises(UntrustedFileError, match="is a link, not a socket"):
                 connect(server.endpoint)
@@ -114,10 +124,7 @@ def test_it_does_not_lead_hone_to_the_socket_of_another(
 
 
 def test_it_changes_neither_its_settings_nor_its_program(session: Session) -> None:
-    server = pretended(Hostile("echo evil >> ../settings; echo evil >> /bin/sh"), session)
-    server.stop_timeout = 10.0
-    with server:
-        pass
+    server = ended("echo evil >> ../settings; echo evil >> /bin/sh", session)
     assert "evil" not in server.place.settings.read_text()
 
 
@@ -153,10 +160,7 @@ def test_what_it_leaves_behind_is_read_and_removed_without_harm(session: Session
         cp /bin/true setuid; chmod 6755 setuid;
         for i in $(seq 60); do mkdir $(printf %0100d 0); cd $(printf %0100d 0); done
     """
-    server = pretended(Hostile(attack), session)
-    server.stop_timeout = 10.0
-    with server:
-        pass
+    server = ended(attack, session)
     own = server.place.data / "setuid"
     account = server.place.tenant.account
     assert own.stat().st_uid == (account.uid if account else os.geteuid())
@@ -172,7 +176,8 @@ def test_it_opens_no_connection(session: Session) -> None:
 
 
 def test_too_many_processes_are_refused_to_it(session: Session) -> None:
-    allowed = min(MOST_PROCESSES, hard if (hard := _process_limit()) >= 0 else MOST_PROCESSES)
+    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    allowed = min(MOST_PROCESSES, hard) if hard >= 0 else MOST_PROCESSES
     assert f"{allowed}\n" in attacked("ulimit -u", session)
 
 
@@ -193,16 +198,8 @@ def test_root_lets_it_open_the_files_that_its_settings_need(session: Session) ->
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if not 0 <= hard < most_open_files():
         pytest.skip("nothing can be raised here")
-    dbms = Hostile("true")
-    dbms.files = hard + 1
-    server = pretended(dbms, session)
-    server.stop_timeout = 10.0
-    with server:
+    with hostile("true", session, files=hard + 1) as server:
         assert limit_of(server.pid) == hard + 1
-
-
-def _process_limit() -> int:
-    return resource.getrlimit(resource.RLIMIT_NPROC)[1]
 
 
 def test_it_traces_no_neighbour(session: Session, neighbour: Server) -> None:
@@ -216,10 +213,7 @@ def test_it_traces_no_neighbour(session: Session, neighbour: Server) -> None:
 def test_it_is_another_user_than_its_neighbour_with_files_of_its_own(
     session: Session, neighbour: Server
 ) -> None:
-    server = pretended(Hostile("id; cat /etc/passwd /etc/group"), session)
-    server.stop_timeout = 10.0
-    with server:
-        pass
+    server = ended("id; cat /etc/passwd /etc/group", session)
     own, other = server.place.tenant.account, neighbour.place.tenant.account
     assert own is not None
     assert other is not None

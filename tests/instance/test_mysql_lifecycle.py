@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dbhone.dbms.base_server import InstanceDir, SizingHints
 from dbhone.errors import ServerError
+from tests.files import put
 from tests.instance.lives import Mariadb
 from tests.instance.places import place_below
 
@@ -42,9 +43,7 @@ def place_in(root: Path) -> InstanceDir:
 
 def prefix_with(root: Path, *files: str) -> Path:
     for name in files:
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"-- {name}\n")
+        put(root / name, f"-- {name}\n")
     return root
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from dbhone.compilation.manifest import Build
 from dbhone.errors import SourceError
-from dbhone.files import digest_of_tree, freeze, make_writable
+from dbhone.files import freeze, make_writable
 from dbhone.home import Session
 from dbhone.instance import ready_made
 from dbhone.source.tree import SourceTree
+from tests.compilation.tiny import acquired
+from tests.files import put
 from tests.instance import lives
 
 
@@ -31,18 +32,10 @@ def program() -> Path:
 def a_tree(root: Path, program: Path) -> SourceTree:
     """Return a tree as a package registry brings it: a folder with bin and share in it."""
     prefix = root / "package" / "server"
-    (prefix / "bin").mkdir(parents=True)
-    (prefix / "share" / "english").mkdir(parents=True)
-    (prefix / "share" / "english" / "errmsg.sys").write_bytes(b"x")
-    shutil.copy(program, prefix / "bin" / "mysqld")
+    put(prefix / "share" / "english" / "errmsg.sys", "x")
+    shutil.copy(program, put(prefix / "bin" / "mysqld"))
     freeze(root)
-    return SourceTree(
-        reference=f"dir:{root}",
-        resolved=f"dir:{root}",
-        digest=digest_of_tree(root),
-        path=root,
-        fetched_at=datetime.now(UTC),
-    )
+    return acquired(root)
 
 
 def test_a_server_is_adopted_with_the_version_that_it_tells(
@@ -77,10 +70,8 @@ def test_what_compiled_a_server_is_told_if_its_file_says_so(
 ) -> None:
     adopted = ready_made.adopt(a_tree(tmp_path / "tree", program), open_session_home)
     like = Build(tmp_path / "like", adopted.manifest)
-    like.path("server").parent.mkdir(parents=True)
-    source = tmp_path / "source.c"
-    source.write_text("int main(void) { return 0; }\n")
-    subprocess.run(("gcc", str(source), "-o", str(like.path("server"))), check=True)
+    source = put(tmp_path / "source.c", "int main(void) { return 0; }\n")
+    subprocess.run(("gcc", str(source), "-o", str(put(like.path("server")))), check=True)
     assert re.fullmatch(r"gcc \d+(\.\d+)+", like.shown_compiler)
     like.path("server").write_bytes(b"")
     assert like.shown_compiler == "ready-made"

@@ -44,10 +44,6 @@ def greeting(endpoint: Endpoint, folder: Path) -> bytes:
         return client.recv(4096)
 
 
-def owner(path: Path) -> int:
-    return path.stat().st_uid
-
-
 @integration
 def test_a_server_starts_answers_and_stops(machine: Machine) -> None:
     place = machine.made()
@@ -73,7 +69,7 @@ def test_a_server_is_private(machine: Machine) -> None:
     uid = os.geteuid() if account is None else account.uid
     assert uid != 0
     assert place.data.stat().st_mode & 0o777 == 0o700
-    assert {owner(path) for path in place.data.rglob("*")} == {uid}
+    assert {path.stat().st_uid for path in place.data.rglob("*")} == {uid}
     with machine.server(place) as server:
         process = psutil.Process(server.pid)
         whole = (process, *process.children(recursive=True))

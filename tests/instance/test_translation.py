@@ -49,26 +49,21 @@ def test_names_and_values_are_translated_both_ways(
     assert found == {there: value_there}
 
 
-def test_what_cannot_be_said_exactly_is_not_said() -> None:
-    assert (
-        translated(
-            *("mysql", {"expire_logs_days"}, "binlog_expire_logs_seconds"),
-            binlog_expire_logs_seconds="3600",
-        )
-        is None
-    )
-    assert translated(
-        "postgresql", {"wal_keep_segments"}, "wal_keep_size", wal_keep_size="1MB"
-    ) is (None)
-    assert translated("mysql", {"log_error_verbosity"}, "log_warnings", log_warnings="x") is None
-    assert translated("mysql", {"tls_version"}, "ssl", ssl="ON") is None
-
-
-def test_a_setting_without_another_name_has_no_translation() -> None:
-    assert (
-        translated("mysql", {"max_connections"}, "query_cache_size", query_cache_size="0") is None
-    )
-    assert translated("mysql", {"max_connections"}, "tx_isolation", tx_isolation="x") is None
+@pytest.mark.parametrize(
+    ("table", "name", "value", "there"),
+    [
+        ("mysql", "binlog_expire_logs_seconds", "3600", "expire_logs_days"),
+        ("postgresql", "wal_keep_size", "1MB", "wal_keep_segments"),
+        ("mysql", "log_warnings", "x", "log_error_verbosity"),
+        ("mysql", "ssl", "ON", "tls_version"),
+        ("mysql", "query_cache_size", "0", "max_connections"),
+        ("mysql", "tx_isolation", "x", "max_connections"),
+    ],
+)
+def test_what_has_no_other_name_or_cannot_be_said_exactly_is_not_said(
+    table: str, name: str, value: str, there: str
+) -> None:
+    assert translated(table, {there}, name, **{name: value}) is None
 
 
 def test_what_is_asked_for_by_the_known_name_stays() -> None:

@@ -11,6 +11,7 @@ from dbhone.compilation.variant import parse_variant
 from dbhone.home import Home
 from dbhone.source.tree import publish_tree
 from tests.compilation.plain_build import plain_build
+from tests.files import put
 from tests.source.make_elf import elf
 
 
@@ -18,9 +19,7 @@ def put_tree(home: Home, *files: str, links: dict[str, Path] | None = None) -> s
     """Keep a source tree with these files, and links to others, in a home; return its digest."""
     draft = home.root / "draft"
     for name in files:
-        path = draft / "tree" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(name)
+        put(draft / "tree" / name, name)
     for name, target in (links or {}).items():
         (draft / "tree" / name).symlink_to(target)
     return publish_tree(draft, home, reference="dir:tree", resolved="dir:tree").digest
@@ -40,13 +39,10 @@ def server_build(
     """
     root = folder / "build"
     path = root / ("install/usr/bin/server" if packaging else "bin/server")
-    path.parent.mkdir(parents=True)
-    path.write_bytes(elf("libc.so.6") if program is None else program)
-    path.chmod(0o755)
+    put(path, elf("libc.so.6") if program is None else program).chmod(0o755)
     files = {"server": KeptFile.of(path, root)}
     if packaging:
-        (root / "packages").mkdir()
-        (root / "packages" / "server.deb").write_bytes(b"!<arch>")
+        put(root / "packages" / "server.deb", b"!<arch>")
         files |= {name: KeptFile.of(root / name, root) for name in ("install", "packages")}
     inputs = BuildInputs(
         dbms=dbms, source="dir:tree", variant=parse_variant("o3"), packaging=packaging

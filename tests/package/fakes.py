@@ -1,13 +1,81 @@
-"""Programs of a distribution that only write down what they are told."""
+"""A machine with a distribution whose programs only write down what they are told."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 
-def fake_program(folder: Path, name: str, script: str) -> None:
-    """Write a program that runs a script of the shell."""
-    folder.mkdir(exist_ok=True)
-    path = folder / name
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
+from tests.files import put_program
+
+OLD, NEW = "15.18-1", "15.18-1+hone1"
+SERVER, LANGUAGE = "postgresql-15", "postgresql-pltcl-15"
+
+
+class Machine:
+    """A machine with one package installed, and one cluster that runs.
+
+    A cluster comes up unless the installed version is the ``spoiled`` one. apt does what
+    ``simulated`` says that it would, besides.
+    """
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root, self.bin = root, root / "bin"
+        (root / "data").mkdir(parents=True)
+        (root / "data" / "PG_VERSION").write_text("15\n")
+        (root / "versions").mkdir()
+        self.set_version(OLD)
+        self.spoiled("none")
+        self.simulated("")
+        version = root / "versions" / SERVER
+        programs = {
+            "dpkg-deb": 'cat "$2"',
+            "dpkg-query": f"""cd {root}/versions
+                [ -e "$3" ] && echo -n installed $(cat "$3")""",
+            "apt-get": f"""
+                case "$*" in *--simulate*) cat {root}/simulated; exit;; esac
+                echo "$@" >> {root}/told
+                [ "$1" = download ] && echo "Package: ${{2%%=*}}
+Version: ${{2##*=}}" > "${{2%%=*}}.deb" && exit
+                for word; do case "$word" in *.deb)
+                    name=$(sed -n 's/Package: //p' "$word")
+                    sed -n 's/Version: //p' "$word" > {root}/versions/"$name"
+                    [ -e {root}/breaks ] && exit 100;;
+                esac; done; exit 0""",
+            "pg_lsclusters": f"echo 15 main 5432 online postgres {root}/data /log",
+            "pg_ctlcluster": f'echo "$@" >> {root}/told',
+            "pg_isready": f"! cmp -s {version} {root}/spoiled",
+        }
+        for name, script in programs.items():
+            put_program(self.bin / name, script)
+        monkeypatch.setenv("PATH", f"{self.bin}:/usr/bin:/bin")
+        monkeypatch.setattr("dbhone.package.installing.os.geteuid", lambda: 0)
+        monkeypatch.setattr("dbhone.package.installing._SYSTEMD", root / "no-systemd")
+
+    def set_version(self, version: str, package: str = SERVER) -> None:
+        (self.root / "versions" / package).write_text(f"{version}\n")
+
+    def simulated(self, printed: str) -> None:
+        (self.root / "simulated").write_text(printed)
+
+    def breaks(self, *, after_the_first_package: bool) -> None:
+        """Have apt fail after the first package, or at once never again."""
+        path = self.root / "breaks"
+        if after_the_first_package:
+            path.touch()
+        else:
+            path.unlink()
+
+    def spoiled(self, version: str) -> None:
+        (self.root / "spoiled").write_text(f"{version}\n")
+
+    @property
+    def version(self) -> str:
+        return self.version_of(SERVER)
+
+    def version_of(self, package: str) -> str:
+        return (self.root / "versions" / package).read_text().strip()
+
+    @property
+    def told(self) -> str:
+        return (self.root / "told").read_text()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
-import tarfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -38,6 +36,7 @@ from dbhone.package.proof import (
 )
 from dbhone.source.elf import machine_here
 from dbhone.verification.outcome import Evidence, Grade, ListComparison, Outcome
+from tests.source.make_archives import tarred
 
 NAME = "server-1.0"
 STEPS = tuple(
@@ -166,13 +165,7 @@ def image(base: bytes | None = None, **config: Any) -> Image:
 
 
 def base_with(files: dict[str, str]) -> bytes:
-    text = io.BytesIO()
-    with tarfile.open(fileobj=text, mode="w") as tar:
-        for name, content in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            tar.addfile(info, io.BytesIO(content.encode()))
-    return text.getvalue()
+    return tarred({name: content.encode() for name, content in files.items()})
 
 
 def write_keys(folder: Path) -> tuple[Path, Path]:

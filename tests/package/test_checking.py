@@ -6,7 +6,7 @@ import dataclasses
 import json
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -214,14 +214,34 @@ def test_a_second_proof_that_nobody_signed_is_caught(tmp_path: Path) -> None:
         check_package(file, read_public_key(public))
 
 
-def test_a_proof_that_became_a_program_is_caught() -> None:
+def as_program(entry: Entry) -> Entry:
+    return dataclasses.replace(entry, executable=True)
+
+
+def with_other_permission(entry: Entry) -> Entry:
+    return dataclasses.replace(entry, executable=not entry.executable)
+
+
+def as_link(entry: Entry) -> Entry:
+    return Entry(name=entry.name, link=entry.data.decode())
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "said"),
+    [
+        (as_program, UNSIGNED, "is a program, not an ordinary file"),
+        (with_other_permission, "bin/server", "is not the file"),
+        (with_other_permission, "licences/COPYING", "is not the file"),
+        (as_link, "licences/COPYING", "COPYING is not the file"),
+    ],
+)
+def test_an_entry_of_another_kind_is_caught(
+    change: Callable[[Entry], Entry], name: str, said: str
+) -> None:
     root, moment, entries = unpack(UNSIGNED_FILE)
-    changed = [
-        dataclasses.replace(each, executable=True) for each in entries if each.name == UNSIGNED
-    ]
-    kept = [each for each in entries if each.name != UNSIGNED]
-    with pytest.raises(PackageError, match="is a program, not an ordinary file"):
-        check_package(pack([*kept, *changed], root, moment))
+    changed = [change(entry) if entry.name == name else entry for entry in entries]
+    with pytest.raises(PackageError, match=said):
+        check_package(pack(changed, root, moment))
 
 
 def test_a_package_under_another_name_or_of_another_time_is_caught() -> None:
@@ -246,16 +266,6 @@ def test_the_grade_of_another_build_is_caught() -> None:
         check_package(package(outcome=OUTCOME.model_copy(update={"build": "9876"})))
 
 
-def test_a_permission_that_was_changed_is_caught() -> None:
-    root, moment, entries = unpack(UNSIGNED_FILE)
-    changed = [
-        dataclasses.replace(entry, executable=entry.name != UNSIGNED and not entry.executable)
-        for entry in entries
-    ]
-    with pytest.raises(PackageError, match="is not the file"):
-        check_package(pack(changed, root, moment))
-
-
 def test_the_maker_is_known_by_his_key_and_by_nothing_else(tmp_path: Path) -> None:
     private, public = write_keys(tmp_path)
     file = package(read_signing_key(private))
@@ -268,16 +278,6 @@ def test_the_maker_is_known_by_his_key_and_by_nothing_else(tmp_path: Path) -> No
     with pytest.raises(PackageError, match="not signed"):
         check_package(UNSIGNED_FILE, read_public_key(public))
     assert check_package(package(read_signing_key(other))).key != own.key
-
-
-def test_a_file_that_became_a_link_is_caught() -> None:
-    root, moment, entries = unpack(UNSIGNED_FILE)
-    changed = [
-        Entry(name=entry.name, link=entry.data.decode()) if "COPYING" in entry.name else entry
-        for entry in entries
-    ]
-    with pytest.raises(PackageError, match="COPYING is not the file"):
-        check_package(pack(changed, root, moment))
 
 
 def test_statements_of_another_package_are_caught(tmp_path: Path) -> None:

@@ -13,9 +13,7 @@ from dbhone.package.content import content_of, without_paths
 from tests.package.builds import put_tree, server_build
 
 
-def test_a_build_that_was_altered_is_not_packed(tmp_path: Path) -> None:
-    home = Home(tmp_path / "home")
-    build = server_build(tmp_path, put_tree(home, "LICENSE"))
+def test_a_build_that_was_altered_is_not_packed(home: Home, build: Build) -> None:
     program = build.path("server")
     program.write_bytes(program.read_bytes()[:-1] + b"!")
     with pytest.raises(PackageError, match="is no longer what was built"):
@@ -50,9 +48,8 @@ def test_no_path_of_the_machine_stands_in_a_text(text: str, public: str) -> None
     ],
 )
 def test_a_package_encloses_the_licence_of_its_source(
-    dbms: str, files: tuple[str, ...], enclosed: set[str], tmp_path: Path
+    home: Home, dbms: str, files: tuple[str, ...], enclosed: set[str], tmp_path: Path
 ) -> None:
-    home = Home(tmp_path / "home")
     content = content_of(server_build(tmp_path, put_tree(home, *files), dbms=dbms), home)
     names = {Path(entry.name).name for entry in content.entries if "licences/" in entry.name}
     assert names == enclosed
@@ -61,21 +58,22 @@ def test_a_package_encloses_the_licence_of_its_source(
     assert content.lacks == load_dbms(dbms).lacks
 
 
-def test_a_build_whose_source_is_gone_is_not_packed(tmp_path: Path) -> None:
+def test_a_build_whose_source_is_gone_is_not_packed(home: Home, tmp_path: Path) -> None:
     with pytest.raises(PackageError, match="its source tree, which is no longer kept"):
-        content_of(server_build(tmp_path, "0" * 64), Home(tmp_path / "home"))
+        content_of(server_build(tmp_path, "0" * 64), home)
 
 
-def test_a_link_of_the_source_puts_no_file_from_outside_into_a_package(tmp_path: Path) -> None:
-    home, private = Home(tmp_path / "home"), tmp_path / "id_ed25519"
+def test_a_link_of_the_source_puts_no_file_from_outside_into_a_package(
+    home: Home, tmp_path: Path
+) -> None:
+    private = tmp_path / "id_ed25519"
     private.write_text("secret")
     source = put_tree(home, "LICENSE", links={"COPYING": private})
     with pytest.raises(PackageError, match="the link COPYING leads out of the source tree"):
         content_of(server_build(tmp_path, source), home)
 
 
-def test_a_licence_that_is_a_link_inside_its_source_is_enclosed(tmp_path: Path) -> None:
-    home = Home(tmp_path / "home")
+def test_a_licence_that_is_a_link_inside_its_source_is_enclosed(home: Home, tmp_path: Path) -> None:
     source = put_tree(home, "doc/GPL", links={"COPYING": Path("doc/GPL")})
     content = content_of(server_build(tmp_path, source), home)
     licences = {entry.name: entry.data for entry in content.entries if "licences/" in entry.name}
@@ -84,9 +82,8 @@ def test_a_licence_that_is_a_link_inside_its_source_is_enclosed(tmp_path: Path) 
 
 @pytest.mark.parametrize("packaging", [None, "deb"])
 def test_a_folder_that_was_named_for_a_build_does_not_leave_the_machine(
-    packaging: Literal["deb"] | None, tmp_path: Path
+    home: Home, packaging: Literal["deb"] | None, tmp_path: Path
 ) -> None:
-    home = Home(tmp_path / "home")
     program = b"\0/home/bob/boost/boost/any.hpp\0"
     tree = put_tree(home, "LICENSE")
     build = server_build(tmp_path, tree, program=program, packaging=packaging)

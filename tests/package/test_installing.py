@@ -27,10 +27,8 @@ from dbhone.package.installing import (
     uninstall,
 )
 from dbhone.source.elf import machine_here
-from tests.package.fakes import fake_program
-
-OLD, NEW = "15.18-1", "15.18-1+hone1"
-SERVER, LANGUAGE = "postgresql-15", "postgresql-pltcl-15"
+from tests.files import put_program
+from tests.package.fakes import LANGUAGE, NEW, OLD, SERVER, Machine
 
 
 def checked(
@@ -64,75 +62,6 @@ def package_file(version: str = NEW) -> bytes:
     return pack(entries, "server", 0)
 
 
-class Machine:
-    """A machine with one package installed, and one cluster that runs.
-
-    A cluster comes up unless the installed version is the ``spoiled`` one. apt does what
-    ``simulated`` says that it would, besides.
-    """
-
-    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.root, self.bin = root, root / "bin"
-        (root / "data").mkdir(parents=True)
-        (root / "data" / "PG_VERSION").write_text("15\n")
-        (root / "versions").mkdir()
-        self.set_version(OLD)
-        self.spoiled("none")
-        self.simulated("")
-        version = root / "versions" / SERVER
-        programs = {
-            "dpkg-deb": 'cat "$2"',
-            "dpkg-query": f"""cd {root}/versions
-                [ -e "$3" ] && echo -n installed $(cat "$3")""",
-            "apt-get": f"""
-                case "$*" in *--simulate*) cat {root}/simulated; exit;; esac
-                echo "$@" >> {root}/told
-                [ "$1" = download ] && echo "Package: ${{2%%=*}}
-Version: ${{2##*=}}" > "${{2%%=*}}.deb" && exit
-                for word; do case "$word" in *.deb)
-                    name=$(sed -n 's/Package: //p' "$word")
-                    sed -n 's/Version: //p' "$word" > {root}/versions/"$name"
-                    [ -e {root}/breaks ] && exit 100;;
-                esac; done; exit 0""",
-            "pg_lsclusters": f"echo 15 main 5432 online postgres {root}/data /log",
-            "pg_ctlcluster": f'echo "$@" >> {root}/told',
-            "pg_isready": f"! cmp -s {version} {root}/spoiled",
-        }
-        for name, script in programs.items():
-            fake_program(self.bin, name, script)
-        monkeypatch.setenv("PATH", f"{self.bin}:/usr/bin:/bin")
-        monkeypatch.setattr("dbhone.package.installing.os.geteuid", lambda: 0)
-        monkeypatch.setattr("dbhone.package.installing._SYSTEMD", root / "no-systemd")
-
-    def set_version(self, version: str, package: str = SERVER) -> None:
-        (self.root / "versions" / package).write_text(f"{version}\n")
-
-    def simulated(self, printed: str) -> None:
-        (self.root / "simulated").write_text(printed)
-
-    def breaks(self, *, after_the_first_package: bool) -> None:
-        """Have apt fail after the first package, or at once never again."""
-        path = self.root / "breaks"
-        if after_the_first_package:
-            path.touch()
-        else:
-            path.unlink()
-
-    def spoiled(self, version: str) -> None:
-        (self.root / "spoiled").write_text(f"{version}\n")
-
-    @property
-    def version(self) -> str:
-        return self.version_of(SERVER)
-
-    def version_of(self, package: str) -> str:
-        return (self.root / "versions" / package).read_text().strip()
-
-    @property
-    def told(self) -> str:
-        return (self.root / "told").read_text()
-
-
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return Machine(tmp_path / "machine", monkeypatch)
@@ -142,23 +71,18 @@ def planned(session: Session, version: str = NEW) -> Replacement:
     return plan_replacement(package_file(version), checked(), session)
 
 
-def ignore(text: str) -> None:
-    del text
-
-
 def test_what_is_installed_is_replaced_and_its_cluster_started_anew(
     machine: Machine, session: Session
 ) -> None:
     plan = planned(session)
     assert [package.name for package in plan.packages] == ["postgresql-15"]
-    install(plan, session, ignore)
+    install(plan, session, print)
     assert machine.version == NEW
     assert f"download postgresql-15={OLD}" in machine.told.splitlines()[0]
     assert machine.told.endswith("15 main restart\n")
     assert installed_servers(session) == ("postgresql-15",)
-    uninstall("postgresql-15", session, ignore)
-    assert machine.version == OLD
-    assert installed_servers(session) == ()
+    uninstall("postgresql-15", session, print)
+    assert (machine.version, installed_servers(session)) == (OLD, ())
 
 
 def test_the_originals_come_back_if_the_server_does_not_come_up(
@@ -168,9 +92,8 @@ def test_the_originals_come_back_if_the_server_does_not_come_up(
     with pytest.raises(
         PackageError, match=r"pg_isready .*; the originals are restored and running"
     ):
-        install(planned(session), session, ignore)
-    assert machine.version == OLD
-    assert installed_servers(session) == ()
+        install(planned(session), session, print)
+    assert (machine.version, installed_servers(session)) == (OLD, ())
 
 
 def full(*_: object, **__: object) -> None:
@@ -191,9 +114,8 @@ def test_the_originals_come_back_if_the_disk_is_full_after_installing(
 
     monkeypatch.setattr(installing, "_run", run_on_a_full_disk)
     with pytest.raises(PackageError, match=r"^no space left .*; the originals are restored"):
-        install(planned(session), session, ignore)
-    assert machine.version == OLD
-    assert installed_servers(session) == ()
+        install(planned(session), session, print)
+    assert (machine.version, installed_servers(session)) == (OLD, ())
 
 
 def interrupted_after(program: str) -> Callable[[Command], process.Finished]:
@@ -216,10 +138,10 @@ def test_who_interrupts_an_installation_is_told_the_way_back(
     with monkeypatch.context() as patched:
         patched.setattr(process, "run", interrupted_after(stopped))
         with pytest.raises(Interrupted, match="may be installed, and it was not checked") as error:
-            install(planned(session), session, ignore)
+            install(planned(session), session, print)
     assert error.value.hint == "'hone uninstall' restores the originals"
     assert machine.version == NEW
-    uninstall("postgresql-15", session, ignore)
+    uninstall("postgresql-15", session, print)
     assert machine.version == OLD
 
 
@@ -234,7 +156,7 @@ def test_apt_may_take_as_long_as_it_needs(
         return run(command)
 
     monkeypatch.setattr(process, "run", noted)
-    install(planned(session), session, ignore)
+    install(planned(session), session, print)
     limits = {each.timeout for each in commands if "--no-remove" in each.argv}
     assert limits == {None}
     assert machine.version == NEW
@@ -248,11 +170,11 @@ def test_a_full_disk_before_installing_leaves_everything_as_it_was(
         with monkeypatch.context() as patched:
             patched.setattr(f"dbhone.package.originals.{name}", full)
             with pytest.raises(OSError, match="No space left"):
-                install(plan, session, ignore)
+                install(plan, session, print)
         assert machine.version == OLD
         assert "install" not in machine.told
         assert installed_servers(session) == ()
-    install(plan, session, ignore)
+    install(plan, session, print)
     assert machine.version == NEW
 
 
@@ -265,9 +187,9 @@ def test_originals_that_cannot_be_restored_are_kept_with_the_way_back(
         [ "$1" = download ] && echo "Package: {SERVER}\nVersion: {OLD}" > o.deb && exit
         [ -e {machine.root}/once ] && exit 100
         touch {machine.root}/once; echo {NEW} > {machine.root}/versions/{SERVER}"""
-    fake_program(machine.bin, "apt-get", install_once)
+    put_program(machine.bin / "apt-get", install_once)
     with pytest.raises(PackageError, match="the originals could not be restored: ") as error:
-        install(plan, session, ignore)
+        install(plan, session, print)
     kept = session.home.root / "installed" / "postgresql-15"
     assert error.value.hint is not None
     assert error.value.hint.endswith(f"--allow-downgrades {kept}/*.deb")
@@ -277,10 +199,10 @@ def test_originals_that_cannot_be_restored_are_kept_with_the_way_back(
 def test_a_server_that_is_only_half_configured_can_be_uninstalled(
     machine: Machine, session: Session
 ) -> None:
-    install(planned(session), session, ignore)
+    install(planned(session), session, print)
     version = f"$(cat {machine.root / 'versions' / SERVER})"
     for status, found in (("half-configured", ("postgresql-15",)), ("config-files", ())):
-        fake_program(machine.bin, "dpkg-query", f'echo -n "{status} {version}"')
+        put_program(machine.bin / "dpkg-query", f'echo -n "{status} {version}"')
         assert installed_servers(session) == found
 
 
@@ -299,7 +221,7 @@ def test_what_apt_would_install_besides_is_told(machine: Machine, session: Sessi
 
 
 def test_what_apt_refuses_is_told_with_what_it_said(machine: Machine, session: Session) -> None:
-    fake_program(machine.bin, "apt-get", "echo 'E: Held packages were changed'; exit 100")
+    put_program(machine.bin / "apt-get", "echo 'E: Held packages were changed'; exit 100")
     with pytest.raises(MachineError, match="these packages: Held packages were changed") as error:
         planned(session)
     assert error.value.log is not None
@@ -307,7 +229,7 @@ def test_what_apt_refuses_is_told_with_what_it_said(machine: Machine, session: S
 
 
 def test_apt_may_remove_nothing_when_it_installs(machine: Machine, session: Session) -> None:
-    install(planned(session), session, ignore)
+    install(planned(session), session, print)
     installing = [line for line in machine.told.splitlines() if line.startswith("install")]
     assert all("--no-remove" in line for line in installing)
     assert len(installing) == 1
@@ -317,14 +239,13 @@ def test_where_apt_changed_nothing_there_is_no_way_back_to_go(
     machine: Machine, session: Session
 ) -> None:
     plan = planned(session)
-    fake_program(
-        machine.bin,
-        "apt-get",
+    put_program(
+        machine.bin / "apt-get",
         f"""[ "$1" = download ] && echo "Package: {SERVER}\nVersion: {OLD}" > o.deb && exit
         echo "$@" >> {machine.root}/told; exit 100""",
     )
     with pytest.raises(MachineError, match="no package was changed"):
-        install(plan, session, ignore)
+        install(plan, session, print)
     assert "restart" not in machine.told
     assert machine.told.count("--no-remove") == 1
     assert installed_servers(session) == ()
@@ -341,11 +262,11 @@ def test_a_break_between_two_packages_leaves_a_way_back(
     with monkeypatch.context() as patched:
         patched.setattr(installing, "_go_back", lambda *_: None)
         with pytest.raises(MachineError):
-            install(plan, session, ignore)
+            install(plan, session, print)
     assert (machine.version_of(LANGUAGE), machine.version) == (NEW, OLD)
     assert installed_servers(session) == (SERVER,)
     machine.breaks(after_the_first_package=False)
-    uninstall(SERVER, session, ignore)
+    uninstall(SERVER, session, print)
     assert (machine.version_of(LANGUAGE), machine.version) == (OLD, OLD)
 
 
@@ -353,25 +274,24 @@ def test_a_break_between_two_packages_leaves_a_way_back(
 def test_a_way_back_that_was_interrupted_can_be_gone_again(
     machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch, stopped: str
 ) -> None:
-    install(planned(session), session, ignore)
+    install(planned(session), session, print)
     with monkeypatch.context() as patched:
         patched.setattr(process, "run", interrupted_after(stopped))
         with pytest.raises(KeyboardInterrupt):
-            uninstall(SERVER, session, ignore)
-    assert machine.version == OLD
-    assert installed_servers(session) == (SERVER,)
-    uninstall(SERVER, session, ignore)
+            uninstall(SERVER, session, print)
+    assert (machine.version, installed_servers(session)) == (OLD, (SERVER,))
+    uninstall(SERVER, session, print)
     assert installed_servers(session) == ()
 
 
 def test_a_way_back_that_was_interrupted_ends_with_the_distributions_update(
     machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install(planned(session), session, ignore)
+    install(planned(session), session, print)
     with monkeypatch.context() as patched:
         patched.setattr(installing, "_apply", full)
         with pytest.raises(OSError, match="No space left"):
-            uninstall(SERVER, session, ignore)
+            uninstall(SERVER, session, print)
     machine.set_version("15.19-1")
     assert installed_servers(session) == ()
 
@@ -387,16 +307,16 @@ def test_a_package_of_a_language_that_is_newer_is_not_replaced(
 def test_an_installation_by_an_older_hone_can_be_uninstalled(
     machine: Machine, session: Session
 ) -> None:
-    install(planned(session), session, ignore)
+    install(planned(session), session, print)
     record = session.home.root / "installed" / SERVER / "record.json"
     record.write_text(json.dumps({"dbms": "postgresql", "series": "15", "version": NEW}))
     assert installed_servers(session) == (SERVER,)
-    uninstall(SERVER, session, ignore)
+    uninstall(SERVER, session, print)
     assert machine.version == OLD
 
 
 def test_a_damaged_record_is_told_with_the_way_back(machine: Machine, session: Session) -> None:
-    install(planned(session), session, ignore)
+    install(planned(session), session, print)
     folder = session.home.root / "installed" / SERVER
     for text in ("{", "[]", "{}"):
         (folder / "record.json").write_text(text)
@@ -408,31 +328,30 @@ def test_a_damaged_record_is_told_with_the_way_back(machine: Machine, session: S
 
 def test_nothing_is_installed_without_a_way_back(machine: Machine, session: Session) -> None:
     plan = planned(session)
-    fake_program(machine.bin, "apt-get", "exit 100")
+    put_program(machine.bin / "apt-get", "exit 100")
     with pytest.raises(MachineError, match="there would be no way back"):
-        install(plan, session, ignore)
-    assert machine.version == OLD
-    assert installed_servers(session) == ()
+        install(plan, session, print)
+    assert (machine.version, installed_servers(session)) == (OLD, ())
 
 
 def test_a_second_package_keeps_the_way_back_to_the_distributions(
     machine: Machine, session: Session
 ) -> None:
-    install(planned(session), session, ignore)
-    install(planned(session, NEW.replace("hone1", "hone2")), session, ignore)
+    install(planned(session), session, print)
+    install(planned(session, NEW.replace("hone1", "hone2")), session, print)
     assert machine.version.endswith("hone2")
-    uninstall("postgresql-15", session, ignore)
+    uninstall("postgresql-15", session, print)
     assert machine.version == OLD
 
 
 def test_the_distributions_next_update_ends_an_installation(
     machine: Machine, session: Session
 ) -> None:
-    install(planned(session), session, ignore)
+    install(planned(session), session, print)
     machine.set_version("15.19-1")
     assert installed_servers(session) == ()
-    install(planned(session, "15.19-1+hone1"), session, ignore)
-    uninstall("postgresql-15", session, ignore)
+    install(planned(session, "15.19-1+hone1"), session, print)
+    uninstall("postgresql-15", session, print)
     assert machine.version == "15.19-1"
 
 
@@ -450,6 +369,6 @@ def test_what_does_not_fit_this_machine_is_wrong_use(machine: Machine, session: 
     with pytest.raises(UsageError, match="is of version 14, which a server of 15 cannot read"):
         planned(session)
     (machine.root / "data" / "PG_VERSION").write_text("15\n")
-    fake_program(machine.bin, "dpkg-query", "exit 1")
+    put_program(machine.bin / "dpkg-query", "exit 1")
     with pytest.raises(UsageError, match="postgresql-15 is not installed here"):
         planned(session)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -18,7 +18,7 @@ from dbhone.package.checking import check_package
 from dbhone.package.packing import EnclosedMeasurement, Package, make_package, passed_outcome
 from dbhone.package.proof import PROVENANCE, read_proof
 from dbhone.source.elf import read_glibc
-from dbhone.verification.outcome import Evidence, Failure, Grade, ListComparison, Outcome
+from dbhone.verification.outcome import Failure
 from dbhone.verification.outcome_store import OutcomeStore
 from tests.package.builds import put_tree, server_build
 from tests.package.packages import OUTCOME
@@ -28,11 +28,16 @@ PACKAGINGS: tuple[Literal["deb"] | None, ...] = ("deb", None)
 OTHERS = "What was measured is another build of this source and variant"
 
 
+def keep_outcome(build: Build, home: Home, **changes: Any) -> None:
+    """Keep that a build passed a grade, or what is changed of it."""
+    home.verifications.mkdir(parents=True)
+    outcome = OUTCOME.model_copy(update={"build": build.digest, **changes})
+    OutcomeStore(home, build).keep_outcome(outcome)
+
+
 def packed(build: Build, home: Home, measurement: EnclosedMeasurement | None = None) -> Package:
     """Return the package of a build that passed a grade."""
-    home.verifications.mkdir(parents=True)
-    outcome = OUTCOME.model_copy(update={"build": build.digest})
-    OutcomeStore(home, build).keep_outcome(outcome)
+    keep_outcome(build, home)
     return make_package(build, home, measurement, None)
 
 
@@ -57,9 +62,8 @@ def measured(digest: str) -> EnclosedMeasurement:
     ("digest", "another"), [("1" * 64, False), ("2" * 64, True), (None, False)]
 )
 def test_the_read_me_says_of_another_builds_measurement_only_where_it_is_so(
-    packaging: Literal["deb"] | None, digest: str | None, *, another: bool, tmp_path: Path
+    packaging: Literal["deb"] | None, digest: str | None, another: bool, home: Home, tmp_path: Path
 ) -> None:
-    home = Home(tmp_path / "home")
     build = server_build(tmp_path, put_tree(home, "LICENSE"), packaging=packaging)
     package = packed(build, home, None if digest is None else measured(digest))
     assert (OTHERS in read_me(package)) is another
@@ -67,10 +71,8 @@ def test_the_read_me_says_of_another_builds_measurement_only_where_it_is_so(
 
 
 def test_a_build_that_was_made_anew_since_it_was_measured_is_not_packed_as_measured(
-    tmp_path: Path,
+    home: Home, build: Build
 ) -> None:
-    home = Home(tmp_path / "home")
-    build = server_build(tmp_path, put_tree(home, "LICENSE"))
     before = build.manifest.built_at - timedelta(seconds=1)
     with pytest.raises(UsageError, match="made anew after run 7 had begun to measure it"):
         packed(build, home, replace(measured(build.digest), began=before))
@@ -80,10 +82,8 @@ def test_a_build_that_was_made_anew_since_it_was_measured_is_not_packed_as_measu
 
 @pytest.mark.parametrize("foreign", [None, "apt:mysql-8.0=8.0.38"])
 def test_the_provenance_names_the_source_of_a_profile_that_is_not_the_builds_own(
-    foreign: str | None, tmp_path: Path
+    home: Home, foreign: str | None, build: Build
 ) -> None:
-    home = Home(tmp_path / "home")
-    build = server_build(tmp_path, put_tree(home, "LICENSE"))
     inputs = build.manifest.inputs.model_copy(update={"profile_source": foreign})
     build = Build(build.folder, build.manifest.model_copy(update={"inputs": inputs}))
     entries = {entry.name: entry for entry in packed(build, home).entries}
@@ -91,9 +91,9 @@ def test_the_provenance_names_the_source_of_a_profile_that_is_not_the_builds_own
     assert stated["externalParameters"].get("profile_source") == foreign
 
 
-def test_the_read_me_says_how_the_levers_of_the_measured_server_are_set(tmp_path: Path) -> None:
-    home = Home(tmp_path / "home")
-    build = server_build(tmp_path, put_tree(home, "LICENSE"))
+def test_the_read_me_says_how_the_levers_of_the_measured_server_are_set(
+    home: Home, build: Build
+) -> None:
     plain = measured(build.digest)
     subject = replace(plain.subject, levers=("huge-pages", "jemalloc"))
     package = packed(build, home, replace(plain, subject=subject))
@@ -116,10 +116,8 @@ def test_the_read_me_says_how_the_levers_of_the_measured_server_are_set(tmp_path
     ],
 )
 def test_the_read_me_says_on_which_processors_it_runs(
-    variant: str, native: tuple[str, ...], said: str | None, tmp_path: Path
+    home: Home, variant: str, native: tuple[str, ...], said: str | None, build: Build
 ) -> None:
-    home = Home(tmp_path / "home")
-    build = server_build(tmp_path, put_tree(home, "LICENSE"))
     inputs = build.manifest.inputs.model_copy(update={"variant": parse_variant(variant)})
     facts = {"inputs": inputs, "native_cpu_flags": native}
     build = Build(build.folder, build.manifest.model_copy(update=facts))
@@ -143,42 +141,23 @@ def test_a_package_names_the_c_library_that_its_programs_need(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("proving", "failures", "reason", "next_step"),
+    ("proving", "failures", "reason", "hint"),
     [
         (
             1,
-            (Failure(check="c", list="l", test="t", difference="-1"),),
+            (Failure(check="testrunner", list="veryquick", test="t", difference="-1"),),
             "it fails 1 test",
             "a build that gives wrong answers must not be used",
         ),
-        (0, (), "the base passes no test of c l", "--grade smoke --again' repeats it"),
+        (0, (), "passes no test of testrunner veryquick", "--grade smoke --again' repeats it"),
     ],
 )
 def test_only_a_build_that_fails_a_test_is_said_to_give_wrong_answers(
-    tmp_path: Path, proving: int, failures: tuple[Failure, ...], reason: str, next_step: str
+    build: Build, home: Home, proving: int, failures: tuple[Failure, ...], reason: str, hint: str
 ) -> None:
-    home = Home(tmp_path / "home")
-    build = server_build(tmp_path, put_tree(home, "LICENSE"))
-    compared = ListComparison(
-        check="c",
-        list="l",
-        evidence=Evidence.BYTES,
-        tests=1,
-        proving=proving,
-        base_failures=(),
-        undecided=(),
-        failures=failures,
-        seconds=1.0,
-    )
-    outcome = Outcome(
-        grade=Grade.SMOKE,
-        build=build.digest,
-        base="base",
-        lists=(compared,),
-        finished_at=datetime(2026, 11, 24, tzinfo=UTC),
-    )
-    home.verifications.mkdir(parents=True)
-    OutcomeStore(home, build).keep_outcome(outcome)
+    (compared,) = OUTCOME.lists
+    compared = compared.model_copy(update={"proving": proving, "failures": failures})
+    keep_outcome(build, home, lists=(compared,))
     with pytest.raises(UsageError, match=reason) as caught:
         passed_outcome(build, home)
-    assert next_step in str(caught.value.hint)
+    assert hint in str(caught.value.hint)

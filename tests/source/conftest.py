@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -56,6 +57,14 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    if not all(map(shutil.which, ("apt-get", "dpkg-source", "dpkg-deb"))):
+        pytest.skip("needs apt and dpkg-dev")
     machine = Machine(tmp_path / "machine")
     monkeypatch.setenv("APT_CONFIG", str(machine.configuration))
     return machine
+
+
+@pytest.fixture
+def apt_repository(machine: Machine) -> Path:
+    """The folder of a signed repository that is the machine's package source."""
+    return machine.repository()

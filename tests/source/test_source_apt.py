@@ -14,80 +14,67 @@ from dbhone.process import run
 from dbhone.source.fetch import FetchJob
 from dbhone.source.kinds._apt_index import open_index
 from dbhone.source.kinds._apt_sources import PackageType
+from tests.files import put_program
 from tests.source.apt_machine import Machine
 from tests.source.getting import get, refused
 
-needs_apt = pytest.mark.skipif(
-    not all(map(shutil.which, ("apt-get", "dpkg-source"))), reason="needs apt and dpkg-dev"
-)
 
-
-@needs_apt
 def test_the_newest_version_that_the_machine_takes_by_itself_is_chosen(
-    session: Session, machine: Machine
+    session: Session, apt_repository: Path
 ) -> None:
-    machine.repository()
     tree = get(session, "apt:tiny")
     assert tree.resolved == "apt:tiny=1.10"
     assert '"1.10"' in (tree.path / "main.c").read_text()
     assert (tree.path / "debian" / "changelog").is_file()
 
 
-@needs_apt
 @pytest.mark.parametrize("version", ["1.0", "1.9", "2.0~bpo1"])
 def test_a_version_is_chosen_by_name_in_any_suite(
-    session: Session, machine: Machine, version: str
+    session: Session, apt_repository: Path, version: str
 ) -> None:
-    machine.repository()
     tree = get(session, f"apt:tiny={version}")
     assert f'"{version}"' in (tree.path / "main.c").read_text()
     assert tree.resolved == f"apt:tiny={version}"
 
 
-@needs_apt
-def test_a_package_that_only_backports_have_is_found(session: Session, machine: Machine) -> None:
-    machine.repository()
+def test_a_package_that_only_backports_have_is_found(
+    session: Session, apt_repository: Path
+) -> None:
     assert get(session, "apt:newcomer").resolved == "apt:newcomer=1"
 
 
-@needs_apt
-def test_a_series_is_its_highest_number(session: Session, machine: Machine) -> None:
-    machine.repository()
+def test_a_series_is_its_highest_number(session: Session, apt_repository: Path) -> None:
     assert get(session, "apt:series").resolved == "apt:series-10=10.1"
 
 
-@needs_apt
 def test_a_version_that_is_listed_but_not_there_gives_way_to_the_one_before(
-    session: Session, machine: Machine
+    session: Session, apt_repository: Path
 ) -> None:
-    folder = machine.repository()
-    (folder / "pool" / "tiny_1.10.tar.xz").unlink()
+    (apt_repository / "pool" / "tiny_1.10.tar.xz").unlink()
     notified: list[str] = []
     assert get(session, "apt:tiny", notified.append).resolved == "apt:tiny=1.9"
     assert "tiny 1.10 is listed but not there" in notified
 
 
-@needs_apt
-def test_the_one_line_format_is_read_too(session: Session, machine: Machine) -> None:
-    folder = machine.repository()
+def test_the_one_line_format_is_read_too(
+    session: Session, machine: Machine, apt_repository: Path
+) -> None:
     (machine.parts / "main.sources").unlink()
-    line = f"deb [signed-by={folder}/signer.asc] file:{folder} stable main\n"
+    line = f"deb [signed-by={apt_repository}/signer.asc] file:{apt_repository} stable main\n"
     (machine.root / "sources.list").write_text(line)
     assert get(session, "apt:tiny").resolved == "apt:tiny=1.10"
 
 
-@needs_apt
-def test_notes_in_other_encodings_do_no_harm(session: Session, machine: Machine) -> None:
-    machine.repository()
+def test_notes_in_other_encodings_do_no_harm(
+    session: Session, machine: Machine, apt_repository: Path
+) -> None:
     (machine.root / "sources.list").write_bytes(b"# caf\xe9\n")
     with (machine.parts / "main.sources").open("ab") as file:
         file.write(b"X-Note: caf\xe9\n")
     assert get(session, "apt:other").resolved == "apt:other=3"
 
 
-@needs_apt
-def test_the_lists_are_kept_for_a_day(session: Session, machine: Machine) -> None:
-    machine.repository()
+def test_the_lists_are_kept_for_a_day(session: Session, apt_repository: Path) -> None:
     notified: list[str] = []
     for name in ("tiny", "other", "tiny=1.0"):
         get(session, f"apt:{name}", notified.append)
@@ -100,33 +87,30 @@ def test_the_lists_are_kept_for_a_day(session: Session, machine: Machine) -> Non
     assert len(list((session.home.sources / "apt").iterdir())) == 1
 
 
-@needs_apt
-def test_the_lists_are_fetched_anew_for_what_they_lack(session: Session, machine: Machine) -> None:
-    folder = machine.repository()
-    index = folder / "dists" / "stable"
-    index.rename(folder / "away")
-    shutil.copytree(folder / "dists" / "stable-backports", index)
+def test_the_lists_are_fetched_anew_for_what_they_lack(
+    session: Session, machine: Machine, apt_repository: Path
+) -> None:
+    index = apt_repository / "dists" / "stable"
+    index.rename(apt_repository / "away")
+    shutil.copytree(apt_repository / "dists" / "stable-backports", index)
     (machine.parts / "main.sources").write_text(
-        f"Types: deb\nURIs: file:{folder}\nSuites: stable\nComponents: main\n"
-        f"Signed-By: {folder}/signer.asc\n"
+        f"Types: deb\nURIs: file:{apt_repository}\nSuites: stable\nComponents: main\n"
+        f"Signed-By: {apt_repository}/signer.asc\n"
     )
     get(session, "apt:newcomer")
     shutil.rmtree(index)
-    (folder / "away").rename(index)
+    (apt_repository / "away").rename(index)
     assert get(session, "apt:tiny=1.9").resolved == "apt:tiny=1.9"
 
 
-@needs_apt
 def test_an_unknown_version_is_answered_with_those_that_exist(
-    session: Session, machine: Machine
+    session: Session, apt_repository: Path
 ) -> None:
-    machine.repository()
     error = refused(session, "apt:tiny=1.11")
     assert "no version 1.11" in error.message
     assert error.hint == "there is: 1.0, 1.9, 1.10, 2.0~bpo1"
 
 
-@needs_apt
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
@@ -136,20 +120,17 @@ def test_an_unknown_version_is_answered_with_those_that_exist(
     ],
 )
 def test_an_unknown_package_is_answered_with_the_nearest(
-    session: Session, machine: Machine, name: str, hint: str
+    session: Session, apt_repository: Path, name: str, hint: str
 ) -> None:
-    machine.repository()
     error = refused(session, f"apt:{name}")
     assert isinstance(error, SourceError)
     assert name in error.message
     assert hint in str(error.hint)
 
 
-@needs_apt
 def test_a_package_source_that_fails_does_not_stop_another(
-    session: Session, machine: Machine
+    session: Session, machine: Machine, apt_repository: Path
 ) -> None:
-    machine.repository()
     (machine.repository("unsigned") / "dists" / "stable" / "InRelease").unlink()
     missing = "Types: deb\nURIs: file:/nowhere\nSuites: stable\nComponents: main\n"
     (machine.parts / "missing.sources").write_text(missing)
@@ -181,12 +162,11 @@ def lose_the_key(folder: Path) -> None:
     (folder / "signer.asc").unlink()
 
 
-@needs_apt
 @pytest.mark.parametrize("forge", [forge_signed_text, unsign, forge_index, lose_the_key])
 def test_a_package_source_that_cannot_be_verified_is_not_used(
-    session: Session, machine: Machine, forge: Callable[[Path], None]
+    session: Session, apt_repository: Path, forge: Callable[[Path], None]
 ) -> None:
-    forge(machine.repository())
+    forge(apt_repository)
     error = refused(session, "apt:tiny")
     assert isinstance(error, SourceError)
     assert "not every package source could be read" in str(error.hint)
@@ -194,44 +174,38 @@ def test_a_package_source_that_cannot_be_verified_is_not_used(
     assert "update" in error.log.read_text()
 
 
-@needs_apt
 def test_what_was_verified_before_does_not_excuse_a_failure_now(
-    session: Session, machine: Machine
+    session: Session, apt_repository: Path
 ) -> None:
-    folder = machine.repository()
     get(session, "apt:tiny")
-    forge_signed_text(folder)
+    forge_signed_text(apt_repository)
     for name in ("tiny", "other", "tiny=1.9"):
         with pytest.raises(SourceError):
             get(session, f"apt:{name}", refresh=True)
 
 
-@needs_apt
 @pytest.mark.parametrize("name", ["tiny_1.10.dsc", "tiny_1.10.tar.xz"])
 def test_a_package_that_was_changed_is_refused(
-    session: Session, machine: Machine, name: str
+    session: Session, apt_repository: Path, name: str
 ) -> None:
-    folder = machine.repository()
-    content = (folder / "pool" / name).read_bytes()
-    (folder / "pool" / name).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    content = (apt_repository / "pool" / name).read_bytes()
+    (apt_repository / "pool" / name).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     error = refused(session, "apt:tiny")
     assert isinstance(error, SourceError)
     assert "downloading the source package tiny=1.10 failed" in error.message
     assert error.log is not None
 
 
-@needs_apt
-def test_the_machines_hooks_do_not_run(session: Session, machine: Machine) -> None:
-    machine.repository()
+def test_the_machines_hooks_do_not_run(
+    session: Session, machine: Machine, apt_repository: Path
+) -> None:
     get(session, "apt:tiny")
     assert not (machine.root / "hooked").exists()
 
 
-@needs_apt
 def test_all_that_apt_writes_goes_to_private_places(
-    machine: Machine, job_for: Callable[[str], FetchJob]
+    apt_repository: Path, job_for: Callable[[str], FetchJob]
 ) -> None:
-    machine.repository()
     job = job_for("apt:tiny")
     config = open_index(job, PackageType.SOURCE, refresh=False).config(job)
     names = ("Dir::State", "Dir::State::Lists", "Dir::Cache", "Dir::Cache::Archives")
@@ -243,7 +217,6 @@ def test_all_that_apt_writes_goes_to_private_places(
     assert all(place.is_relative_to(job.scratch.parent) for place in places)
 
 
-@needs_apt
 def test_a_machine_without_package_sources_is_reported(session: Session, machine: Machine) -> None:
     error = refused(session, "apt:tiny")
     assert "no package sources" in error.message
@@ -259,8 +232,7 @@ def test_a_missing_program_is_reported_with_what_to_install(
     missing: str,
 ) -> None:
     for name in found:
-        (tmp_path / name).write_text("#!/bin/sh\n")
-        (tmp_path / name).chmod(0o755)
+        put_program(tmp_path / name)
     monkeypatch.setenv("PATH", str(tmp_path))
     error = refused(session, "apt:tiny")
     assert isinstance(error, ToolError)

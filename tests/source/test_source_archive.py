@@ -232,26 +232,23 @@ BIG = tar(entry("top/a", random.Random(1).randbytes(100_000)))
     "whole", [BIG, gzip.compress(BIG), bz2.compress(BIG), lzma.compress(BIG), zipped("a", "b")]
 )
 def test_a_truncated_archive_is_refused(job: FetchJob, whole: bytes) -> None:
-    with pytest.raises(SourceError) as caught:
+    with pytest.raises(SourceError, match="not a whole tar or zip archive") as caught:
         unpack_bytes(whole[: len(whole) // 2], job)
-    assert "not a whole tar or zip archive" in caught.value.message
     assert "\n" not in caught.value.message
 
 
 @pytest.mark.parametrize("content", [b"", b"<html>Not found</html>", b"PK\x03\x04", b"\x1f\x8b"])
 def test_what_is_no_archive_is_refused(job: FetchJob, content: bytes) -> None:
-    with pytest.raises(SourceError) as caught:
+    with pytest.raises(SourceError, match="not a whole tar or zip archive"):
         unpack_bytes(content, job)
-    assert "not a whole tar or zip archive" in caught.value.message
 
 
 def test_an_encrypted_zip_is_refused(job: FetchJob) -> None:
     content = bytearray(zipped("a"))
     for header, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         content[content.index(header) + offset] |= 1
-    with pytest.raises(SourceError) as caught:
+    with pytest.raises(SourceError, match="encrypted"):
         unpack_bytes(bytes(content), job)
-    assert "encrypted" in caught.value.message
 
 
 def test_an_archive_larger_than_the_disk_is_refused_before_it_fills_it(
@@ -264,9 +261,8 @@ def test_an_archive_larger_than_the_disk_is_refused_before_it_fills_it(
     remove_tree(job.scratch)
     job.into.mkdir()
     job.scratch.mkdir()
-    with pytest.raises(MachineError) as caught:
+    with pytest.raises(MachineError, match="bomb"):
         unpack_bytes(tar(entry("bomb", b"x" * 100)), job)
-    assert "bomb" in caught.value.message
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,14 +10,8 @@ from dbhone.home import Session
 from tests.source.apt_machine import Machine
 from tests.source.getting import get, refused
 
-needs_apt = pytest.mark.skipif(
-    not all(map(shutil.which, ("apt-get", "dpkg-deb"))), reason="needs apt and dpkg"
-)
 
-
-@needs_apt
-def test_a_package_is_unpacked_and_not_installed(session: Session, machine: Machine) -> None:
-    machine.repository()
+def test_a_package_is_unpacked_and_not_installed(session: Session, apt_repository: Path) -> None:
     tree = get(session, "deb:tiny-server")
     assert tree.resolved == "deb:tiny-server=1.10"
     program = tree.path / "usr" / "sbin" / "tiny-server"
@@ -28,24 +21,21 @@ def test_a_package_is_unpacked_and_not_installed(session: Session, machine: Mach
     assert not Path("/dbhone-tests-were-here").exists()
 
 
-@needs_apt
-def test_a_packages_absolute_links_lead_into_the_tree(session: Session, machine: Machine) -> None:
-    machine.repository()
+def test_a_packages_absolute_links_lead_into_the_tree(
+    session: Session, apt_repository: Path
+) -> None:
     tree = get(session, "deb:tiny-server")
     link = tree.path / "usr" / "share" / "tiny-server" / "link"
     assert link.resolve() == (tree.path / "etc" / "tiny-server.conf").resolve()
 
 
-@needs_apt
-def test_several_packages_become_one_tree(session: Session, machine: Machine) -> None:
-    machine.repository()
+def test_several_packages_become_one_tree(session: Session, apt_repository: Path) -> None:
     tree = get(session, "deb:tiny-server=1.0,tiny-common")
     assert tree.resolved == "deb:tiny-server=1.0,tiny-common=1.0"
     names = {path.name for path in (tree.path / "usr" / "sbin").iterdir()}
     assert names == {"tiny-server", "tiny-common"}
 
 
-@needs_apt
 @pytest.mark.parametrize(
     ("text", "resolved"),
     [
@@ -55,13 +45,11 @@ def test_several_packages_become_one_tree(session: Session, machine: Machine) ->
     ],
 )
 def test_backports_are_taken_by_version_or_where_nothing_else_has_it(
-    session: Session, machine: Machine, text: str, resolved: str
+    session: Session, apt_repository: Path, text: str, resolved: str
 ) -> None:
-    machine.repository()
     assert get(session, text).resolved == resolved
 
 
-@needs_apt
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
@@ -71,28 +59,24 @@ def test_backports_are_taken_by_version_or_where_nothing_else_has_it(
     ],
 )
 def test_what_is_unknown_is_answered_with_what_exists(
-    session: Session, machine: Machine, text: str, message: str, hint: str
+    session: Session, apt_repository: Path, text: str, message: str, hint: str
 ) -> None:
-    machine.repository()
     error = refused(session, text)
     assert isinstance(error, SourceError)
     assert message in error.message
     assert hint in str(error.hint)
 
 
-@needs_apt
 def test_a_package_source_of_sources_alone_has_no_binary_packages(
-    session: Session, machine: Machine
+    session: Session, machine: Machine, apt_repository: Path
 ) -> None:
-    machine.repository()
     entry = machine.parts / "main.sources"
     entry.write_text(entry.read_text().replace("Types: deb", "Types: deb-src"))
     assert "no package sources" in refused(session, "deb:tiny-server").message
 
 
-@needs_apt
-def test_a_package_that_was_changed_is_not_unpacked(session: Session, machine: Machine) -> None:
-    package = machine.repository() / "pool" / "tiny-server_1.10_all.deb"
+def test_a_package_that_was_changed_is_not_unpacked(session: Session, apt_repository: Path) -> None:
+    package = apt_repository / "pool" / "tiny-server_1.10_all.deb"
     content = package.read_bytes()
     package.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     error = refused(session, "deb:tiny-server")
@@ -100,11 +84,10 @@ def test_a_package_that_was_changed_is_not_unpacked(session: Session, machine: M
     assert error.log is not None
 
 
-@needs_apt
 def test_a_list_of_packages_that_was_changed_is_not_used(
-    session: Session, machine: Machine
+    session: Session, apt_repository: Path
 ) -> None:
-    lists = machine.repository() / "dists" / "stable" / "main" / "binary-all" / "Packages"
+    lists = apt_repository / "dists" / "stable" / "main" / "binary-all" / "Packages"
     lists.write_text(lists.read_text().replace("1.10", "1.11"))
     assert "not every package source could be read" in str(refused(session, "deb:tiny-server").hint)
 

@@ -6,18 +6,22 @@ import errno
 import lzma
 import os
 import shutil
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dbhone.dbms._compatibility import all_edits, edits_of
+from dbhone.dbms._compatibility import edits_of, table
 from dbhone.dbms.base import Edit
 from dbhone.errors import NoSpaceError, SourceError
 from dbhone.home import Session
 from dbhone.source.derive import apply_edits, find_edited, find_unpacked, unpack_server
 from dbhone.source.ready_made import find_server
-from dbhone.source.tree import SourceTree, acquire, kept_tree
+from dbhone.source.tree import SourceTree, kept_tree
+from tests.files import put
 from tests.source.conftest import Notifications
+from tests.source.getting import get
 from tests.source.make_archives import tarred, zipped
 from tests.source.make_elf import OTHER_MACHINE, elf
 
@@ -34,17 +38,12 @@ AFTER = {
 }
 
 
-def ignore(text: str) -> None:
-    del text
-
-
 def make(root: Path, files: dict[str, str], session: Session) -> SourceTree:
     root.mkdir()
     (root / "README").write_text("a server\n")
     for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    return acquire(f"dir:{root}", session, notify=ignore)
+        put(root / name, text)
+    return get(session, f"dir:{root}")
 
 
 def myrocks(version: str = "5.6.35") -> tuple[Edit, ...]:
@@ -74,24 +73,24 @@ def test_it_is_made_once_and_needs_nothing_more(tmp_path: Path, session: Session
     tree = make(tmp_path / "release", BEFORE, session)
     assert find_edited(tree, myrocks(), session.home) is None
     notified: list[str] = []
-    first = apply_edits(tree, myrocks(), session, ignore)
+    first = apply_edits(tree, myrocks(), session, print)
     again = apply_edits(tree, myrocks(), session, notified.append)
     assert again.digest == first.digest
     assert notified == []
     assert find_edited(tree, myrocks(), session.home) == kept_tree(first.digest, session.home)
-    assert apply_edits(first, myrocks(), session, ignore) is first
+    assert apply_edits(first, myrocks(), session, print) is first
 
 
 def test_other_versions_need_less(tmp_path: Path, session: Session) -> None:
     tree = make(tmp_path / "release", BEFORE, session)
-    found = apply_edits(tree, myrocks("8.0.32"), session, ignore)
+    found = apply_edits(tree, myrocks("8.0.32"), session, print)
     assert "env -i $" in (found.path / "storage/rocksdb/CMakeLists.txt").read_text()
     assert (found.path / SCRIPT).read_text() == AFTER[SCRIPT]
 
 
-@pytest.mark.parametrize("edit", [each.what for each in all_edits()], ids=lambda each: each.name)
-def test_no_edit_is_needed_once_it_is_made(edit: Edit) -> None:
-    for old, new in edit.replace.items():
+@pytest.mark.parametrize("edit", table()["edit"], ids=itemgetter("name"))
+def test_no_edit_is_needed_once_it_is_made(edit: dict[str, Any]) -> None:
+    for old, new in edit["replace"].items():
         assert old not in new
 
 
@@ -100,7 +99,7 @@ def test_a_tree_in_which_nothing_is_found_is_left_as_it_is(
     tmp_path: Path, session: Session, files: dict[str, str]
 ) -> None:
     tree = make(tmp_path / "release", files, session)
-    assert apply_edits(tree, myrocks(), session, ignore) is tree
+    assert apply_edits(tree, myrocks(), session, print) is tree
     assert find_edited(tree, myrocks(), session.home) is tree
 
 
@@ -114,7 +113,7 @@ def test_a_disk_that_is_full_is_named_and_nothing_is_kept(
 
     monkeypatch.setattr(shutil, "copyfile", full)
     with pytest.raises(NoSpaceError, match=r"no space left on .* while changing dir:"):
-        apply_edits(tree, myrocks(), session, ignore)
+        apply_edits(tree, myrocks(), session, print)
     assert find_edited(tree, myrocks(), session.home) is None
 
 
@@ -124,9 +123,9 @@ def test_nothing_outside_is_changed(tmp_path: Path, session: Session) -> None:
     root = tmp_path / "release"
     (root / SCRIPT).parent.mkdir(parents=True)
     (root / SCRIPT).symlink_to(outside)
-    tree = acquire(f"dir:{root}", session, notify=ignore)
+    tree = get(session, f"dir:{root}")
     with pytest.raises(SourceError, match=f"{SCRIPT} leads out of the source tree"):
-        apply_edits(tree, myrocks(), session, ignore)
+        apply_edits(tree, myrocks(), session, print)
     assert outside.read_text() == BEFORE[SCRIPT]
 
 
@@ -134,8 +133,8 @@ def test_links_that_run_in_a_circle_are_left_as_they_are(tmp_path: Path, session
     root = tmp_path / "release"
     (root / SCRIPT).parent.mkdir(parents=True)
     (root / SCRIPT).symlink_to(Path(SCRIPT).name)
-    tree = acquire(f"dir:{root}", session, notify=ignore)
-    assert apply_edits(tree, myrocks(), session, ignore) is tree
+    tree = get(session, f"dir:{root}")
+    assert apply_edits(tree, myrocks(), session, print) is tree
 
 
 def test_nothing_outside_is_made(tmp_path: Path, session: Session) -> None:
@@ -143,9 +142,9 @@ def test_nothing_outside_is_made(tmp_path: Path, session: Session) -> None:
     (root / "rocksdb/util").mkdir(parents=True)
     (root / "rocksdb/util/build_version.cc.in").write_text("@GIT_MOD@\n")
     (root / "rocksdb/util/build_version.cc").symlink_to(tmp_path / "made.cc")
-    tree = acquire(f"dir:{root}", session, notify=ignore)
+    tree = get(session, f"dir:{root}")
     with pytest.raises(SourceError, match="leads out of the source tree"):
-        apply_edits(tree, myrocks(), session, ignore)
+        apply_edits(tree, myrocks(), session, print)
     assert not (tmp_path / "made.cc").exists()
 
 
@@ -154,8 +153,8 @@ def test_nothing_else_in_a_file_is_changed(tmp_path: Path, session: Session) -> 
     (root / SCRIPT).parent.mkdir(parents=True)
     (root / SCRIPT).write_bytes(b"# \xe4\r\nbv=rocksdb/util/build_version.cc\n\t\r\n")
     (root / SCRIPT).chmod(0o755)
-    tree = acquire(f"dir:{root}", session, notify=ignore)
-    script = apply_edits(tree, myrocks(), session, ignore).path / SCRIPT
+    tree = get(session, f"dir:{root}")
+    script = apply_edits(tree, myrocks(), session, print).path / SCRIPT
     assert script.read_bytes() == b"# \xe4\r\nbv=/dev/null\n\t\r\n"
     assert script.stat().st_mode & 0o111
 
@@ -166,10 +165,8 @@ SERVER = {"mysql/bin/mysqld": elf(), "mysql/share/english/errmsg.sys": b"x"}
 def tree_of(files: dict[str, bytes], folder: Path, session: Session) -> SourceTree:
     root = folder / "brought"
     for name, content in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return acquire(f"dir:{root}", session, notify=lambda _: None)
+        put(root / name, content)
+    return get(session, f"dir:{root}")
 
 
 def test_a_server_in_an_archive_is_unpacked_into_another_tree(

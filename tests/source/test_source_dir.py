@@ -13,7 +13,8 @@ import pytest
 from dbhone.errors import NoSpaceError, SourceError, UsageError
 from dbhone.home import Session
 from dbhone.source.kinds.dir import copy_source
-from dbhone.source.tree import acquire, last_tree, recall
+from dbhone.source.tree import last_tree, recall
+from tests.source.getting import get
 
 NOBODY = 65534
 
@@ -22,47 +23,43 @@ def entries(root: Path) -> list[str]:
     return sorted(str(path.relative_to(root)) for path in root.rglob("*"))
 
 
-def test_everything_is_copied_except_git(
-    session: Session, folder: Path, notified: list[str]
-) -> None:
+def test_everything_is_copied_except_git(session: Session, folder: Path) -> None:
     for name in (".git", "src/.git"):
         (folder / name).mkdir()
         (folder / name / "HEAD").write_text("ref\n")
     (folder / ".gitignore").write_text("main.c\n")
     (folder / "empty").mkdir()
-    tree = acquire(f"dir:{folder}", session, notify=notified.append)
+    tree = get(session, f"dir:{folder}")
     assert entries(tree.path) == [".gitignore", "configure", "empty", "src", "src/main.c"]
     assert tree.resolved == f"dir:{folder}"
 
 
 def test_a_folder_is_looked_at_again_but_what_it_was_is_known(
-    session: Session, folder: Path, notified: list[str]
+    session: Session, folder: Path
 ) -> None:
     reference = f"dir:{folder}"
     assert last_tree(reference, session.home) is None
-    tree = acquire(reference, session, notify=notified.append)
+    tree = get(session, reference)
     (folder / "more").write_text("new")
     assert recall(reference, session.home) is None
     assert last_tree(reference, session.home) == tree
-    assert acquire(reference, session, notify=notified.append).digest != tree.digest
+    assert get(session, reference).digest != tree.digest
 
 
-def test_times_modes_and_links_are_kept(
-    session: Session, folder: Path, notified: list[str]
-) -> None:
+def test_times_modes_and_links_are_kept(session: Session, folder: Path) -> None:
     os.utime(folder / "configure", (1_600_000_000, 1_600_000_000))
     (folder / "link").symlink_to("src")
     (folder / "dangling").symlink_to("nowhere")
-    tree = acquire(f"dir:{folder}", session, notify=notified.append)
+    tree = get(session, f"dir:{folder}")
     assert (tree.path / "configure").stat().st_mtime == 1_600_000_000
     assert (tree.path / "configure").stat().st_mode & 0o777 == 0o555
     assert (tree.path / "link").readlink() == Path("src")
     assert (tree.path / "dangling").readlink() == Path("nowhere")
 
 
-def test_the_source_is_not_touched(session: Session, folder: Path, notified: list[str]) -> None:
+def test_the_source_is_not_touched(session: Session, folder: Path) -> None:
     before = {path: path.lstat() for path in (folder, *folder.rglob("*"))}
-    acquire(f"dir:{folder}", session, notify=notified.append)
+    get(session, f"dir:{folder}")
     for path, status in before.items():
         now = path.lstat()
         assert (now.st_mode, now.st_mtime_ns) == (status.st_mode, status.st_mtime_ns)
@@ -75,7 +72,7 @@ def test_pipes_and_sockets_are_left_out_and_reported(
     monkeypatch.chdir(folder)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("sock")
-        tree = acquire(f"dir:{folder}", session, notify=notified.append)
+        tree = get(session, f"dir:{folder}", notified.append)
     assert entries(tree.path) == ["configure", "src", "src/main.c"]
     assert sum("left out" in line for line in notified) == 2
 
@@ -83,28 +80,22 @@ def test_pipes_and_sockets_are_left_out_and_reported(
 @pytest.mark.parametrize(
     ("name", "part"), [("missing", "No such file"), ("configure", "is not a folder")]
 )
-def test_what_is_no_folder_is_refused(
-    session: Session, folder: Path, notified: list[str], name: str, part: str
-) -> None:
+def test_what_is_no_folder_is_refused(session: Session, folder: Path, name: str, part: str) -> None:
     with pytest.raises(UsageError) as caught:
-        acquire(f"dir:{folder / name}", session, notify=notified.append)
+        get(session, f"dir:{folder / name}")
     assert part in caught.value.message
     assert str(folder / name) in caught.value.message
 
 
-def test_an_empty_folder_is_refused(session: Session, tmp_path: Path, notified: list[str]) -> None:
+def test_an_empty_folder_is_refused(session: Session, tmp_path: Path) -> None:
     (tmp_path / "empty" / ".git").mkdir(parents=True)
-    with pytest.raises(SourceError) as caught:
-        acquire(f"dir:{tmp_path / 'empty'}", session, notify=notified.append)
-    assert "no files" in caught.value.message
+    with pytest.raises(SourceError, match="no files"):
+        get(session, f"dir:{tmp_path / 'empty'}")
 
 
-def test_a_folder_that_holds_the_home_is_refused(
-    session: Session, tmp_path: Path, notified: list[str]
-) -> None:
-    with pytest.raises(UsageError) as caught:
-        acquire(f"dir:{tmp_path}", session, notify=notified.append)
-    assert "home folder" in caught.value.message
+def test_a_folder_that_holds_the_home_is_refused(session: Session, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="home folder"):
+        get(session, f"dir:{tmp_path}")
 
 
 @pytest.fixture
@@ -125,14 +116,14 @@ def unprivileged() -> Iterator[Path]:
 
 
 def test_a_full_disk_is_named_as_such(
-    session: Session, folder: Path, notified: list[str], monkeypatch: pytest.MonkeyPatch
+    session: Session, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(source: Path, target: Path, **_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), source, None, target)
 
     monkeypatch.setattr(shutil, "copyfile", full)
     with pytest.raises(NoSpaceError, match=r"no space left on .*configure while copying a source"):
-        acquire(f"dir:{folder}", session, notify=notified.append)
+        get(session, f"dir:{folder}")
 
 
 @pytest.mark.parametrize("locked", ["src", "src/main.c"])

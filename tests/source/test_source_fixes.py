@@ -17,15 +17,12 @@ from dbhone.source.archive import unpack
 from dbhone.source.derive import apply_fixes
 from dbhone.source.fetch import FetchJob
 from dbhone.source.fixes import CLONE_VARIABLE, Fix, all_fixes, check_fix, fix_inputs
-from dbhone.source.tree import SourceTree, acquire, kept_tree, publish_tree
+from dbhone.source.tree import SourceTree, kept_tree, publish_tree
 from dbhone.versions import VersionRange, numbers
+from tests.source.getting import get
 from tests.source.make_archives import tarred
 
 NEW = "int answer(void) { return 42; }\n"
-
-
-def ignore(text: str) -> None:
-    del text
 
 
 def git(folder: Path, *words: str) -> str:
@@ -42,7 +39,7 @@ def tree(tmp_path: Path, session: Session) -> SourceTree:
     root = tmp_path / "release"
     root.mkdir()
     (root / "answer.c").write_text("int answer(void) { return 41; }\n")
-    return acquire(f"dir:{root}", session, notify=ignore)
+    return get(session, f"dir:{root}")
 
 
 @pytest.fixture
@@ -79,7 +76,7 @@ def a_fix(commit: str) -> Fix:
 def fixed(
     tree: SourceTree, session: Session, fix: str, *, dbms: str = "mysql", version: str = "8.0.18"
 ) -> SourceTree:
-    return apply_fixes(tree, (fix,), session, ignore, dbms=dbms, version=version)
+    return apply_fixes(tree, (fix,), session, print, dbms=dbms, version=version)
 
 
 @pytest.mark.usefixtures("upstream")
@@ -150,7 +147,7 @@ def test_a_fix_that_does_not_apply_leaves_nothing(
     other = tmp_path / "other"
     other.mkdir()
     (other / "answer.c").write_text("int answer(void);\n")
-    foreign = acquire(f"dir:{other}", session, notify=ignore)
+    foreign = get(session, f"dir:{other}")
     with pytest.raises(SourceError, match="'answer' does not apply") as caught:
         fixed(foreign, session, "answer")
     assert caught.value.log is not None

@@ -10,6 +10,7 @@ from dbhone.errors import HoneError, SourceError, ToolError
 from dbhone.home import Session
 from dbhone.process import run
 from dbhone.source.tree import SourceTree, acquire
+from tests.files import put_program
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
@@ -176,9 +177,8 @@ def test_a_repository_without_commits_is_refused(session: Session, repository: R
 def test_what_is_no_repository_is_refused_with_gits_words(
     session: Session, tmp_path: Path, folder: Path
 ) -> None:
-    with pytest.raises(SourceError) as caught:
+    with pytest.raises(SourceError, match="does not appear to be a git repository") as caught:
         acquire(f"git:{folder}@main", session, notify=lambda line: None)
-    assert "does not appear to be a git repository" in caught.value.message
     assert caught.value.log is not None
     assert "ls-remote" in caught.value.log.read_text()
 
@@ -210,10 +210,7 @@ def test_no_hook_of_the_user_runs(
     session: Session, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository.commit("one")
-    hook = tmp_path / "hooks" / "post-checkout"
-    hook.parent.mkdir()
-    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
-    hook.chmod(0o755)
+    hook = put_program(tmp_path / "hooks" / "post-checkout", f"touch {tmp_path}/ran")
     configuration = tmp_path / "gitconfig"
     configuration.write_text(f"[core]\n\thooksPath = {hook.parent}\n\tautocrlf = true\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(configuration))

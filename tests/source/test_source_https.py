@@ -1,11 +1,10 @@
 from __future__ import annotations
 
+import gzip
 import hashlib
 import http.server
-import io
 import os
 import ssl
-import tarfile
 import threading
 from base64 import b64encode
 from collections.abc import Iterator
@@ -19,16 +18,12 @@ from dbhone.errors import HoneError, SourceError
 from dbhone.home import Session
 from dbhone.source.kinds import https
 from tests.source.getting import get
+from tests.source.make_archives import tarred
 from tests.source.make_elf import elf
 
 
 def archive(name: str, content: bytes) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        info = tarfile.TarInfo(f"project-1/{name}")
-        info.size = len(content)
-        tar.addfile(info, io.BytesIO(content))
-    return buffer.getvalue()
+    return gzip.compress(tarred({f"project-1/{name}": content}))
 
 
 CONTENT = archive("file", b"one")

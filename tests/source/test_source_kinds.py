@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -131,9 +132,8 @@ def test_an_unknown_kind_is_refused_with_the_nearest(wrong: str, right: str) -> 
     ],
 )
 def test_what_is_malformed_is_refused(text: str, part: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match=re.escape(part)):
         parse_reference(text)
-    assert part in caught.value.message
 
 
 def test_a_missing_checksum_is_answered_with_how_to_give_it() -> None:

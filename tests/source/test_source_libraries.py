@@ -13,6 +13,7 @@ from dbhone.source.libraries import (
     install_advice,
     require_libraries,
 )
+from tests.files import put, put_program
 from tests.source.make_elf import OTHER_MACHINE, elf
 
 NOWHERE = "libdbhone-tests-nowhere.so.1"
@@ -28,17 +29,12 @@ class Tree:
         self.program = self.put("bin/mysqld", elf())
 
     def put(self, name: str, content: bytes) -> Path:
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-        return path
+        return put(self.root / name, content)
 
     def answers(self, program: str, text: str) -> None:
         """Have a program of the machine print a text."""
         (self.path / f"{program}.text").write_text(text)
-        script = self.path / program
-        script.write_text(f"#!/bin/sh\nexec /bin/cat '{self.path}/{program}.text'\n")
-        script.chmod(0o755)
+        put_program(self.path / program, f"exec /bin/cat '{self.path}/{program}.text'")
 
     def missing(self) -> list[str]:
         return [each.soname for each in find_libraries(self.program, self.root).missing]

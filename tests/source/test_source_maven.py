@@ -18,7 +18,7 @@ VERSIONS = "".join(f"<version>{each}</version>" for each in ("5.6.14", "5.7.22",
 
 
 class Repository:
-    """The repository of a pretended mvn."""
+    """The repository of a pretended mvn, with one artifact."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root / "repository"
@@ -28,6 +28,7 @@ class Repository:
         client.chmod(0o755)
         metadata = f"<metadata><versioning><versions>{VERSIONS}</versions></versioning></metadata>"
         (self.folder / "mysql.xml").write_text(metadata)
+        self.has("mysql-8.0.12.jar")
 
     def has(self, name: str) -> None:
         """Add an artifact, a zip file with a server in it."""
@@ -68,7 +69,6 @@ def test_an_artifact_is_fetched_whatever_its_extension_is(
 def test_checksums_are_strict_and_no_question_is_asked(
     session: Session, repository: Repository
 ) -> None:
-    repository.has("mysql-8.0.12.jar")
     get(session, "maven:org.x:mysql:8.0.12")
     (call,) = repository.calls()
     assert {"--strict-checksums", "--batch-mode"} <= set(call.split())
@@ -77,7 +77,6 @@ def test_checksums_are_strict_and_no_question_is_asked(
 def test_nothing_is_taken_from_or_put_into_the_users_own_repository(
     session: Session, repository: Repository
 ) -> None:
-    repository.has("mysql-8.0.12.jar")
     get(session, "maven:org.x:mysql:8.0.12")
     (call,) = repository.calls()
     assert f"-Dmaven.repo.local={session.home.root}" in call
@@ -86,7 +85,6 @@ def test_nothing_is_taken_from_or_put_into_the_users_own_repository(
 def test_the_plugin_is_kept_and_the_artifact_is_not(
     session: Session, repository: Repository
 ) -> None:
-    repository.has("mysql-8.0.12.jar")
     repository.has("mysql-5.7.22.jar")
     for version, refresh in (("8.0.12", False), ("5.7.22", False), ("8.0.12", True)):
         get(session, f"maven:org.x:mysql:{version}", refresh=refresh)
@@ -98,7 +96,6 @@ def test_the_plugin_is_kept_and_the_artifact_is_not(
 def test_an_unknown_version_is_answered_with_the_nearest(
     session: Session, repository: Repository
 ) -> None:
-    repository.has("mysql-8.0.12.jar")
     error = refused(session, "maven:org.x:mysql:8.0.13")
     assert isinstance(error, SourceError)
     assert error.message == "there is no version 8.0.13 of org.x:mysql"
@@ -137,7 +134,6 @@ def test_a_classifier_that_is_missing_or_wrong_is_answered_with_those_of_the_pom
 def test_what_mvn_says_of_a_failure_is_reported(
     session: Session, repository: Repository, said: str, hint: str
 ) -> None:
-    repository.has("mysql-8.0.12.jar")
     (repository.folder / "says").write_text(said)
     error = refused(session, "maven:org.x:mysql:8.0.12")
     doing = "downloading org.x:mysql:8.0.12:jar"

@@ -21,8 +21,6 @@ from tests.source.getting import get, refused
 from tests.source.make_archives import tarred
 from tests.source.make_elf import elf
 
-needs_npm = pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm")
-
 Dist = dict[str, str]
 
 
@@ -96,6 +94,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
+    if shutil.which("npm") is None:
+        pytest.skip("needs npm")
     registry = Registry()
     thread = threading.Thread(target=registry.server.serve_forever, args=(0.01,))
     thread.start()
@@ -116,7 +116,6 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Regist
         registry.server.server_close()
 
 
-@needs_npm
 @pytest.mark.parametrize("name", ["mysql", "@scope/mysql"])
 def test_a_package_is_fetched_and_its_scripts_do_not_run(
     session: Session, registry: Registry, tmp_path: Path, name: str
@@ -131,7 +130,6 @@ def test_a_package_is_fetched_and_its_scripts_do_not_run(
     assert not list(tmp_path.rglob("ran"))
 
 
-@needs_npm
 def test_what_npm_keeps_stays_out_of_the_users_folders(
     session: Session, registry: Registry, tmp_path: Path
 ) -> None:
@@ -140,7 +138,6 @@ def test_what_npm_keeps_stays_out_of_the_users_folders(
     assert not (tmp_path / ".npm").exists()
 
 
-@needs_npm
 def test_a_package_that_was_changed_is_refused(session: Session, registry: Registry) -> None:
     registry.has("mysql", "5.6.24")
     registry.tarballs["/mysql/-/5.6.24.tgz"] = tarball("mysql", "6.6.6")
@@ -150,7 +147,6 @@ def test_a_package_that_was_changed_is_refused(session: Session, registry: Regis
     assert "nothing of it was kept" in str(error.hint)
 
 
-@needs_npm
 def test_an_old_package_with_a_sha1_alone_is_verified_by_it(
     session: Session, registry: Registry
 ) -> None:
@@ -162,14 +158,12 @@ def test_an_old_package_with_a_sha1_alone_is_verified_by_it(
         get(session, "npm:mysql@5.6.25")
 
 
-@needs_npm
 def test_a_package_without_a_checksum_is_refused(session: Session, registry: Registry) -> None:
     dist = registry.has("mysql", "5.6.24")
     del dist["integrity"], dist["shasum"]
     assert "no checksum" in refused(session, "npm:mysql@5.6.24").message
 
 
-@needs_npm
 def test_an_unknown_version_is_answered_with_the_nearest(
     session: Session, registry: Registry
 ) -> None:
@@ -179,14 +173,12 @@ def test_an_unknown_version_is_answered_with_the_nearest(
     assert "'5.6.24'" in str(error.hint)
 
 
-@needs_npm
 def test_an_unknown_package_is_reported(session: Session, registry: Registry) -> None:
     error = refused(session, "npm:mysq@5.6.24")
     assert "the registry that npm uses has no package mysq" in error.message
     assert error.log is not None
 
 
-@needs_npm
 def test_a_registry_that_is_not_there_is_reported(
     session: Session, registry: Registry, tmp_path: Path
 ) -> None:

@@ -12,14 +12,9 @@ import pytest
 from dbhone.errors import SourceError
 from dbhone.source.fetch import FetchJob
 from dbhone.source.ready_made import find_server, require_server, unpack_ready_made
+from tests.files import put
 from tests.source.make_archives import tarred, zipped
 from tests.source.make_elf import OTHER_MACHINE, elf
-
-
-def put(root: Path, name: str, content: bytes = b"") -> None:
-    path = root / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content or elf())
 
 
 @pytest.mark.parametrize(
@@ -34,16 +29,16 @@ def put(root: Path, name: str, content: bytes = b"") -> None:
     ],
 )
 def test_a_server_is_found_in_a_folder_for_programs(tmp_path: Path, name: str, prefix: str) -> None:
-    put(tmp_path, name)
+    put(tmp_path / name, elf())
     found = find_server(tmp_path)
     assert found is not None
     assert (found.program, found.prefix) == (tmp_path / name, tmp_path / prefix)
 
 
 def test_a_server_is_found_beside_its_share(tmp_path: Path) -> None:
-    put(tmp_path, "server/mysqld")
+    put(tmp_path / "server/mysqld", elf())
     assert find_server(tmp_path) is None
-    put(tmp_path, "server/share/english/errmsg.sys", b"x")
+    put(tmp_path / "server/share/english/errmsg.sys", b"x")
     found = find_server(tmp_path)
     assert found is not None
     assert found.prefix == tmp_path / "server"
@@ -51,7 +46,7 @@ def test_a_server_is_found_beside_its_share(tmp_path: Path) -> None:
 
 def test_of_several_servers_the_one_nearest_to_the_top_is_meant(tmp_path: Path) -> None:
     for name in ("b/bin/mysqld", "a/deep/bin/mysqld", "b/bin/mariadbd"):
-        put(tmp_path, name)
+        put(tmp_path / name, elf())
     found = find_server(tmp_path)
     assert found is not None
     assert found.program == tmp_path / "b/bin/mariadbd"
@@ -68,7 +63,7 @@ def test_of_several_servers_the_one_nearest_to_the_top_is_meant(tmp_path: Path) 
     ],
 )
 def test_what_is_no_program_is_no_server(tmp_path: Path, content: bytes) -> None:
-    put(tmp_path, "bin/mysqld", content)
+    put(tmp_path / "bin/mysqld", content)
     assert find_server(tmp_path) is None
 
 
@@ -79,15 +74,15 @@ def test_a_link_that_leads_to_itself_is_no_server(tmp_path: Path) -> None:
 
 
 def test_a_link_that_leads_out_is_no_server(tmp_path: Path) -> None:
-    put(tmp_path, "elsewhere/mysqld")
+    put(tmp_path / "elsewhere/mysqld", elf())
     (tmp_path / "tree" / "bin").mkdir(parents=True)
     (tmp_path / "tree" / "bin" / "mysqld").symlink_to(tmp_path / "elsewhere" / "mysqld")
     assert find_server(tmp_path / "tree") is None
 
 
 def test_a_tree_without_a_server_is_reported_with_its_top(tmp_path: Path) -> None:
-    put(tmp_path, "README", b"x")
-    put(tmp_path, "lib/libmysql.so")
+    put(tmp_path / "README", b"x")
+    put(tmp_path / "lib/libmysql.so", elf())
     with pytest.raises(SourceError) as caught:
         require_server(tmp_path, "npm:a@1.0.0")
     assert caught.value.message == "there is no server in npm:a@1.0.0"
@@ -96,11 +91,10 @@ def test_a_tree_without_a_server_is_reported_with_its_top(tmp_path: Path) -> Non
 
 
 def test_a_server_for_another_machine_is_reported_as_such(tmp_path: Path) -> None:
-    put(tmp_path, "bin/postgres", elf(machine=OTHER_MACHINE))
+    put(tmp_path / "bin/postgres", elf(machine=OTHER_MACHINE))
     assert find_server(tmp_path) is None
-    with pytest.raises(SourceError) as caught:
+    with pytest.raises(SourceError, match="the postgres in maven:a:b:1 is for another machine"):
         require_server(tmp_path, "maven:a:b:1")
-    assert "the postgres in maven:a:b:1 is for another machine" in caught.value.message
 
 
 JobFor = Callable[[str], FetchJob]
@@ -191,19 +185,16 @@ def test_an_archive_inside_that_would_leave_its_folder_is_refused(
     job: FetchJob, inner: bytes
 ) -> None:
     outside = set(job.scratch.parent.iterdir())
-    with pytest.raises(SourceError) as caught:
+    with pytest.raises(SourceError, match="evil"):
         unpacked(zipped({"db.tar": inner, "a": b"x"}), job)
-    assert "evil" in caught.value.message
     assert set(job.scratch.parent.iterdir()) == outside
 
 
 def test_a_damaged_archive_inside_is_named(job: FetchJob) -> None:
-    with pytest.raises(SourceError) as caught:
+    with pytest.raises(SourceError, match=r"db\.txz is not a whole tar or zip archive"):
         unpacked(zipped({"db.txz": lzma.compress(tarred(SERVER))[:100], "a": b"x"}), job)
-    assert "db.txz is not a whole tar or zip archive" in caught.value.message
 
 
 def test_an_archive_beside_a_folder_of_its_name_is_refused(job: FetchJob, tmp_path: Path) -> None:
-    with pytest.raises(SourceError) as caught:
+    with pytest.raises(SourceError, match=r"db\.tar and db are in one folder"):
         unpacked(zipped({"db.tar": tarred(SERVER), "db/a": b"x"}), job)
-    assert "db.tar and db are in one folder" in caught.value.message

@@ -183,9 +183,8 @@ def test_a_full_disk_is_reported_as_such(session: Session, kind: FakeKind) -> No
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(job.into))
 
     kind.fill = fill
-    with pytest.raises(MachineError) as caught:
+    with pytest.raises(MachineError, match="no space left") as caught:
         get(session)
-    assert "no space left" in caught.value.message
     assert caught.value.hint is not None
 
 
@@ -196,16 +195,14 @@ def test_other_troubles_of_the_disk_are_errors_of_the_source(
         raise OSError(errno.EIO, os.strerror(errno.EIO), str(job.into))
 
     kind.fill = fill
-    with pytest.raises(SourceError) as caught:
+    with pytest.raises(SourceError, match="Input/output error"):
         get(session)
-    assert "Input/output error" in caught.value.message
 
 
 def test_an_empty_tree_is_refused(session: Session, kind: FakeKind) -> None:
     kind.fill = lambda job: None
-    with pytest.raises(SourceError) as caught:
+    with pytest.raises(SourceError, match="empty"):
         get(session)
-    assert "empty" in caught.value.message
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,6 @@ from typing import cast
 import pytest
 
 from dbhone.compilation.manifest import Build, Manifest
-from dbhone.compilation.toolchain import Compiler
-from dbhone.compilation.transforms.base import CompilerFamily, Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import Phase, load_dbms, system_names
 from dbhone.errors import UsageError
@@ -23,12 +21,10 @@ from dbhone.verification.checks.sqlite_testrunner import PLUGIN as TEST_RUNNER
 from dbhone.verification.checks.sqlsmith import PLUGIN as SQLSMITH
 from dbhone.verification.outcome import Grade, Status
 from dbhone.verification.verify import lists_of
-from tests.dbms.mysql_trees import MYSQL_56, MYSQL_80, Tree, put
+from tests.dbms.mysql_trees import MYSQL_56, MYSQL_80, Tree
 from tests.dbms.recipe_request import request_for
+from tests.files import put
 
-GCC = Compiler(
-    family=CompilerFamily.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0"
-)
 PRINTED = Path(__file__).with_name("printed")
 PG_15 = """\
 ============== running regression test queries        ==============
@@ -292,8 +288,7 @@ def test_the_client_programs_of_mysqls_tests_are_built_instead_of_its_server(
     root = tree.write(tmp_path / "tree")
     put(root / "client/CMakeLists.txt", "MYSQL_ADD_EXECUTABLE(mysqltest a.cc)\nIF(ECHO)\n")
     put(root / "tests/CMakeLists.txt", "ADD_EXECUTABLE(unheard_of a.c)\n")
-    asked = request_for(load_dbms("mysql"), root, GCC, parse_variant("rel").flags(GCC, Pass.PLAIN))
-    recipe = programs.recipe(asked)
+    recipe = programs.recipe(request_for(load_dbms("mysql"), root))
     (make,) = (step.argv for step in recipe.steps if step.phase is Phase.COMPILE)
     assert make == ("ninja", "-j2", "mysqltest", "GenError", "GenFixPrivs")
     kept = {artifact.name: artifact for artifact in recipe.artifacts}
@@ -313,8 +308,7 @@ def test_the_modules_of_postgresqls_tests_are_those_that_the_version_has(
     put(tmp_path / "configure", "PACKAGE_NAME='PostgreSQL'\nPACKAGE_VERSION='18.1'\n")
     put(tmp_path / "src/backend/Makefile")
     put(tmp_path / "src/test/regress/GNUmakefile", makefile)
-    flags = parse_variant("rel").flags(GCC, Pass.PLAIN)
-    asked = request_for(load_dbms("postgresql"), tmp_path, GCC, flags)
+    asked = request_for(load_dbms("postgresql"), tmp_path)
     recipe = PG_REGRESS.test_programs("postgresql").recipe(asked)
     kept = {artifact.name for artifact in recipe.artifacts if artifact.name.endswith(".so")}
     assert kept == {"regress.so", *modules}

@@ -39,9 +39,9 @@ from dbhone.compilation.places import (
     work_name,
 )
 from dbhone.compilation.profile_counts import training_environment
-from dbhone.compilation.spec import BuildSpec, Tools
+from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.transforms.base import Flags
-from dbhone.dbms.base import BuildStep, Phase, Recipe
+from dbhone.dbms.base import BuildStep, Phase, Recipe, Tools
 from dbhone.errors import (
     BuildError,
     HoneError,

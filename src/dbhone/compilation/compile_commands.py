@@ -50,16 +50,13 @@ class CompileCommand(BaseModel):
 
         Assembly is not compiled: there is nothing in it to optimise.
         """
-        return "-c" in self.argv and self.status == 0 and not self._assembles
+        assembles = any(word.endswith(_ASSEMBLY) for word in self.argv)
+        return "-c" in self.argv and self.status == 0 and not assembles
 
     @property
     def links(self) -> bool:
         """Whether it linked objects to the file that it names."""
         return "-c" not in self.argv and "-o" in self.argv[:-1] and self.status == 0
-
-    @property
-    def _assembles(self) -> bool:
-        return any(word.endswith(_ASSEMBLY) for word in self.argv)
 
     @property
     def tells_missing_profile(self) -> bool:

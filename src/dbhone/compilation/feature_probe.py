@@ -101,21 +101,12 @@ class _Probe:
         self._run(bolt, "linked", "-relocs=1", "-o", "try", *flags.post_link, *places)
 
     def _run(self, *argv: str, env: Mapping[str, str] = MappingProxyType({})) -> None:
-        _run(argv, self.folder, env)
-
-
-def _trained(counters: Counters) -> Path:
-    if not counters.read().functions_executed:
-        raise HoneError("the instrumented program wrote no profile")
-    return counters.merge()
-
-
-def _run(argv: tuple[str, ...], folder: Path, env: Mapping[str, str]) -> None:
-    command = Command(
-        argv=argv, cwd=folder, env={"LC_ALL": "C", **env}, isolated=True, timeout=_SECONDS
-    )
-    finished = process.run(command)
-    if not finished.ok:
+        command = Command(
+            argv=argv, cwd=self.folder, env={"LC_ALL": "C", **env}, isolated=True, timeout=_SECONDS
+        )
+        finished = process.run(command)
+        if finished.ok:
+            return
         if "libclang_rt.profile" in finished.text():
             raise HoneError(
                 "clang's profiling runtime is missing (package libclang-rt-VERSION-dev)"
@@ -125,3 +116,9 @@ def _run(argv: tuple[str, ...], folder: Path, env: Mapping[str, str]) -> None:
             (line for line in lines if "error" in line.lower()), lines[-1] if lines else ""
         )
         raise HoneError(f"{Path(argv[0]).name} {finished.ending()}: {message[:200]}")
+
+
+def _trained(counters: Counters) -> Path:
+    if not counters.read().functions_executed:
+        raise HoneError("the instrumented program wrote no profile")
+    return counters.merge()

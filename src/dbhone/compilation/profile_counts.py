@@ -39,15 +39,12 @@ class ProfileCounts:
     """What a set of counters has counted.
 
     ``functions`` are those that were instrumented and whose file has counters;
-    ``functions_executed`` those with a counter that is not zero. ``counters`` and
-    ``counters_touched`` are the same for single counters. ``totals`` has the sum of the
+    ``functions_executed`` those with a counter that is not zero. ``totals`` has the sum of the
     counters of each function that was executed.
     """
 
     functions: int
     functions_executed: int
-    counters: int
-    counters_touched: int
     totals: Mapping[str, int]
 
 
@@ -124,23 +121,14 @@ class Counters(ABC):
         No program may write to them meanwhile. Raises ToolError if the program that reads them is
         missing, and ProfileError if it fails.
         """
-        functions = executed = counters = touched = 0
+        functions = executed = 0
         totals = {}
         for name, counts in self.functions():
             functions += 1
-            counters += len(counts)
-            nonzero = sum(count != 0 for count in counts)
-            touched += nonzero
-            if nonzero:
+            if any(counts):
                 executed += 1
                 totals[name] = sum(counts)
-        return ProfileCounts(
-            functions=functions,
-            functions_executed=executed,
-            counters=counters,
-            counters_touched=touched,
-            totals=totals,
-        )
+        return ProfileCounts(functions=functions, functions_executed=executed, totals=totals)
 
     def _tool(self, program: Path, *given: Path) -> CounterTool:
         """Return a program to read them, and the files or folders ``given`` besides."""

@@ -31,7 +31,7 @@ from dbhone.compilation.transforms.base import (
     Pass,
     Slot,
 )
-from dbhone.dbms.base import BuildRequest, Dbms, Recipe, load_dbms
+from dbhone.dbms.base import BuildRequest, Dbms, Recipe, Tools, load_dbms
 from dbhone.errors import ProfileError, ToolError, UsageError, VariantError
 from dbhone.files import digest_of
 from dbhone.source.tree import SourceTree
@@ -45,21 +45,6 @@ _LINKER_PROGRAM = "ld."
 """A compiler that is told to use the linker NAME runs the program ``ld.NAME``."""
 _TOLERANT = "-Wno-error=coverage-mismatch"
 """gcc refuses a profile of other code unless it is told to leave changed functions out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tools:
-    """The programs that a recipe's command lines name; see ``BuildRequest``."""
-
-    compiler: Path
-    host_compiler: Path
-    cxx_compiler: Path
-    host_cxx_compiler: Path
-    archiver: Path
-    ranlib: Path
-    nm: Path
-
-
 _SYMBOLIC = Tools(
     compiler=Path("{compiler}"),
     host_compiler=Path("{host}"),
@@ -273,7 +258,8 @@ class BuildSpec:
 
     def digest(self) -> str:
         """Return the digest of all inputs. Where the home folder is does not matter."""
-        inputs, named = self._digest_inputs(), self._named()
+        recipe = self._symbolic_recipe()
+        inputs, named = self._digest_inputs(recipe), self._named(recipe)
         if named:
             inputs["named"] = {self._symbolic(str(each.path)): each.identity for each in named}
         return _digest_with(inputs, self.called)
@@ -285,21 +271,23 @@ class BuildSpec:
         nothing of what is in files that the user names; before 2026-11-27 they had no program that
         a compiler calls.
         """
-        inputs, named, linker = self._digest_inputs(), self._named(), self._variants_linker()
+        recipe, linker = self._symbolic_recipe(), self._variants_linker()
+        inputs, named = self._digest_inputs(recipe), self._named(recipe)
         without = (*named, *(() if linker is None else (linker,)))
         usual = _digest_with(inputs, self._with_assembler(self.compiler.linker))
         # With nothing left out it is today's digest.
         newer = (OldDigest(digest=usual, without=without),) if without else ()
         return (*newer, OldDigest(digest=digest_of(inputs), without=(*named, *self.called)))
 
-    def _named(self) -> tuple[NamedPath, ...]:
+    def _symbolic_recipe(self) -> Recipe:
         flags = self._flags(PROFILE_PLACEHOLDER, FOLDER_PLACEHOLDER)
-        steps = self.recipe(flags, _SYMBOLIC, jobs=1).steps
-        return named_paths(self.inputs.options, (word for step in steps for word in step.argv))
+        return self.recipe(flags, _SYMBOLIC, jobs=1)
 
-    def _digest_inputs(self) -> dict[str, object]:
-        flags = self._flags(PROFILE_PLACEHOLDER, FOLDER_PLACEHOLDER)
-        recipe = self.recipe(flags, _SYMBOLIC, jobs=1)
+    def _named(self, recipe: Recipe) -> tuple[NamedPath, ...]:
+        words = (word for step in recipe.steps for word in step.argv)
+        return named_paths(self.inputs.options, words)
+
+    def _digest_inputs(self, recipe: Recipe) -> dict[str, object]:
         inputs: dict[str, object] = {
             "format": FORMAT,
             "dbms": self.dbms.name,

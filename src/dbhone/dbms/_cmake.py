@@ -1,14 +1,20 @@
-"""Commands of CMake that several DBMSs need: to configure a build, and to copy files."""
+"""What several DBMSs need of CMake: commands to configure a build and to copy files, and options.
+
+Some options hone sets for some versions, others a user asks for: CMake's own, or the name of a set
+of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.dbms._options import Option
 from dbhone.dbms.base import BuildRequest
+from dbhone.errors import UnknownName, UsageError
 from dbhone.requirements import Requirement
+from dbhone.versions import ALWAYS, VersionRange
 
 CMAKE_REQUIREMENTS = (
     Requirement(name="cmake", package="cmake"),
@@ -17,6 +23,24 @@ CMAKE_REQUIREMENTS = (
 COPY = ("cmake", "-E", "copy")
 COPY_FOLDER = ("cmake", "-E", "copy_directory")
 _LIBRARIES = ("SHARED", "MODULE")
+_DEFINITION = re.compile(r"-D([A-Za-z_][A-Za-z0-9_]*)(?::[A-Z]+)?=([^;\n]*)")
+_DECIDED = re.compile(
+    r"CMAKE_BUILD_TYPE|CMAKE_(?:C|CXX|ASM)_(?:COMPILER|FLAGS).*|CMAKE_.*_LINKER_FLAGS.*"
+    r"|CMAKE_(?:AR|NM|RANLIB|GENERATOR)|WITH_LTO|FPROFILE_\w+|BUILD_CONFIG|CPACK_.*"
+)
+"""What the variant and the compiler decide; an option would say it differently."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """A build option with the value that hone gives it, and the versions that have it."""
+
+    name: str
+    value: str
+    span: VersionRange = ALWAYS
+
+
+Sets = Mapping[str, tuple[Option, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,14 +51,6 @@ class TypeFlags:
     cxx: tuple[str, ...]
     link: tuple[str, ...]
     program_link: tuple[str, ...]
-
-
-def variant_flags(request: BuildRequest) -> TypeFlags:
-    """Return the variant's flags for both languages."""
-    flags = request.compile_flags
-    return TypeFlags(
-        c=flags, cxx=flags, link=request.link_flags, program_link=request.primary_link_flags
-    )
 
 
 def configure(request: BuildRequest, flags: TypeFlags, options: Iterable[str]) -> tuple[str, ...]:
@@ -65,9 +81,50 @@ def make(request: BuildRequest, *targets: str) -> tuple[str, ...]:
     return ("ninja", f"-j{request.jobs}", *(("all",) if request.all_targets else ()), *targets)
 
 
+def options_of(table: Iterable[Option], version: str) -> tuple[Option, ...]:
+    """Return the options of a table that hold for a version, in the table's order."""
+    return tuple(option for option in table if option.span.holds(version))
+
+
 def written(options: Iterable[Option]) -> tuple[str, ...]:
     """Return options as CMake reads them on its command line."""
     return tuple(f"-D{option.name}={option.value}" for option in options)
+
+
+def expand(asked: Iterable[str], sets: Sets, version: str) -> tuple[str, ...]:
+    """Return the options on CMake's command line, each name replaced by its options.
+
+    ``sets`` are a DBMS's named options; of them those are taken that the version has. Raises
+    UsageError for what is not an option and for options that hone decides, UnknownName for a name
+    that is none, and UsageError for one that has no effect in this version.
+    """
+    words: list[str] = []
+    for word in asked:
+        if word.startswith("-"):
+            words.append(_checked(word))
+            continue
+        if word not in sets:
+            raise UnknownName("set of build options", word, sets)
+        chosen = options_of(sets[word], version)
+        if not chosen:
+            raise UsageError(f"the build options '{word}' have no effect in version {version}")
+        words += written(chosen)
+    return tuple(words)
+
+
+def _checked(word: str) -> str:
+    definition = _DEFINITION.fullmatch(word)
+    if definition is None:
+        raise UsageError(
+            f"'{word}' is not a build option", hint="write it as -DNAME=VALUE, or name a set"
+        )
+    if _DECIDED.fullmatch(definition[1]):
+        raise UsageError(
+            f"'{word}' is decided by hone: {definition[1]} follows from the variant and the"
+            " compiler",
+            hint="choose another variant or compiler instead",
+        )
+    return word
 
 
 def copy_messages(built: str, source: Path, share: Path) -> tuple[tuple[str, ...], ...]:

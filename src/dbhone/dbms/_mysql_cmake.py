@@ -24,12 +24,22 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from dbhone.dbms._cmake import COPY, COPY_FOLDER, TypeFlags, configure, copy_messages, make, written
+from dbhone.dbms._cmake import (
+    COPY,
+    COPY_FOLDER,
+    Option,
+    TypeFlags,
+    configure,
+    copy_messages,
+    expand,
+    make,
+    options_of,
+    written,
+)
 from dbhone.dbms._compatibility import needs_of
 from dbhone.dbms._mysql_libraries import boost_options, ssl_options
 from dbhone.dbms._mysql_options import server_only, sets_of
 from dbhone.dbms._mysql_tree import text_of
-from dbhone.dbms._options import Option, expand, options_of
 from dbhone.dbms.base import (
     Artifact,
     BuildRequest,

@@ -49,6 +49,15 @@ _FEWEST_TABLES = 400
 """Which it keeps open however low the limit is."""
 _VALUES = MappingProxyType({"TRUE": "ON", "FALSE": "OFF", "(No default value)": "", None: ""})
 """How versions write the same value, in one way."""
+_READY = re.compile(r": ready for connections")
+_SIGNAL = re.compile(r"got (?:signal|exception) \d+|Assertion failure in file.*")
+_ERROR = re.compile(r"\[(?:ERROR|FATAL)\]\s*(.*)|^(?:\S*: )?ERROR:? +(\d+ .*)")
+_LABELS = re.compile(r"^(?:\[(?:MY-)?\d+\]\s*|\[\w+\]\s*)+|^\S*(?:mysqld|mariadbd): ")
+_CONSEQUENCES = re.compile(
+    r"^(?:Aborting|Plugin '.*' (?:init function returned error|registration as a .* failed)"
+    r"|Unknown/unsupported storage engine|Failed to initialize|Data Dictionary init)"
+)
+"""Errors that follow from one that was reported before."""
 
 
 class MysqlLife(ServerDbms):
@@ -186,7 +195,39 @@ class MysqlLife(ServerDbms):
 
     def proposed_settings(self, room: SizingHints, version: str) -> Settings:  # noqa: ARG002
         """Return settings that let the server's own code be what takes the time."""
-        return proposed(room)
+        return {
+            "innodb_buffer_pool_size": str(room.cache_bytes),
+            "max_connections": str(room.connections),
+            # Each client prepares its statements for each table.
+            "max_prepared_stmt_count": "1000000",
+            # Else one measures how long the disk takes to confirm each commit. The log is
+            # still written at each, and on the disk once a second.
+            "innodb_flush_log_at_trx_commit": "2",
+            # No replica reads it: on in one version and off in another it would decide all.
+            "skip_log_bin": "ON",
+            "sync_binlog": "0",
+            # Large enough that a measured step does not wait for pages to be written out, and as
+            # large in all versions, whether they have it in one file, two or many.
+            "innodb_redo_log_capacity": "1G",
+            # Pages are not kept twice, by the server and by the kernel, unless the kernel's
+            # cache is what is to hold the data.
+            "innodb_flush_method": "fsync" if room.os_cached else "O_DIRECT",
+            # The cache is as the warm-up leaves it, not as some former instance left it.
+            "innodb_buffer_pool_load_at_startup": "OFF",
+            "innodb_buffer_pool_dump_at_shutdown": "OFF",
+            # On in MySQL and off in MariaDB; its price is up to a tenth of the throughput.
+            "performance_schema": "OFF",
+            # Nothing leaves the machine. MariaDB 11.4 would make itself a new key at each
+            # start, which takes seconds, and clients would encrypt.
+            "ssl": "OFF",
+            # What versions take by themselves differs: latin1 till MySQL 5.7 and MariaDB 11.5, then
+            # utf8mb4 by Unicode's rules, which costs a sort or DISTINCT of texts most of its time.
+            "character_set_server": "latin1",
+            "collation_server": "latin1_swedish_ci",
+            # Would answer what was asked before without asking the engine.
+            "query_cache_type": "OFF",
+            "query_cache_size": "0",
+        }
 
     def files_needed(self, settings: Settings) -> int:
         """Return what the server computes at its start, ``adjust_open_files_limit`` in mysqld.cc.
@@ -245,7 +286,7 @@ class MysqlLife(ServerDbms):
 
     def is_ready(self, place: InstanceDir, log: str) -> bool:
         """Return whether its log says so and its socket is there."""
-        return is_ready(log) and is_socket(self.endpoint(place).socket)
+        return bool(_READY.search(log)) and is_socket(self.endpoint(place).socket)
 
     def endpoint(self, place: InstanceDir) -> Endpoint:
         """Return the socket and the database that was made with the data directory."""
@@ -258,7 +299,16 @@ class MysqlLife(ServerDbms):
 
     def error_in_log(self, log: str) -> str | None:
         """Return the error that others follow from: the first, or that it crashed."""
-        return error_in_log(log)
+        errors = [
+            _LABELS.sub("", (match[1] or match[2]).strip())
+            for line in log.splitlines()
+            if (match := _ERROR.search(line))
+        ]
+        causes = [text for text in errors if text and not _CONSEQUENCES.match(text)]
+        crash = _SIGNAL.search(log)
+        if crash:
+            return crash[0]
+        return next(iter(causes or errors), None)
 
     def canonical(self, setting: str) -> str:
         """Return it in small letters with underscores, as the server's variables are written."""
@@ -324,70 +374,3 @@ def _statements(installation: Installation) -> list[Path]:
 def _quoted(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
-
-
-_READY = re.compile(r": ready for connections")
-_SIGNAL = re.compile(r"got (?:signal|exception) \d+|Assertion failure in file.*")
-_ERROR = re.compile(r"\[(?:ERROR|FATAL)\]\s*(.*)|^(?:\S*: )?ERROR:? +(\d+ .*)")
-_LABELS = re.compile(r"^(?:\[(?:MY-)?\d+\]\s*|\[\w+\]\s*)+|^\S*(?:mysqld|mariadbd): ")
-_CONSEQUENCES = re.compile(
-    r"^(?:Aborting|Plugin '.*' (?:init function returned error|registration as a .* failed)"
-    r"|Unknown/unsupported storage engine|Failed to initialize|Data Dictionary init)"
-)
-"""Errors that follow from one that was reported before."""
-
-
-def is_ready(log: str) -> bool:
-    """Return whether the server says that it lets clients in."""
-    return bool(_READY.search(log))
-
-
-def error_in_log(log: str) -> str | None:
-    """Return the error that others follow from: the first, or that it crashed."""
-    errors = [
-        _LABELS.sub("", (match[1] or match[2]).strip())
-        for line in log.splitlines()
-        if (match := _ERROR.search(line))
-    ]
-    causes = [text for text in errors if text and not _CONSEQUENCES.match(text)]
-    crash = _SIGNAL.search(log)
-    if crash:
-        return crash[0]
-    return next(iter(causes or errors), None)
-
-
-def proposed(room: SizingHints) -> Settings:
-    """Return settings that let the server's own code be what takes the time."""
-    return {
-        "innodb_buffer_pool_size": str(room.cache_bytes),
-        "max_connections": str(room.connections),
-        # Each client prepares its statements for each table.
-        "max_prepared_stmt_count": "1000000",
-        # Else one measures how long the disk takes to confirm each commit. The log is
-        # still written at each, and on the disk once a second.
-        "innodb_flush_log_at_trx_commit": "2",
-        # No replica reads it: on in one version and off in another it would decide all.
-        "skip_log_bin": "ON",
-        "sync_binlog": "0",
-        # Large enough that a measured step does not wait for pages to be written out, and as
-        # large in all versions, whether they have it in one file, two or many.
-        "innodb_redo_log_capacity": "1G",
-        # Pages are not kept twice, by the server and by the kernel, unless the kernel's
-        # cache is what is to hold the data.
-        "innodb_flush_method": "fsync" if room.os_cached else "O_DIRECT",
-        # The cache is as the warm-up leaves it, not as some former instance left it.
-        "innodb_buffer_pool_load_at_startup": "OFF",
-        "innodb_buffer_pool_dump_at_shutdown": "OFF",
-        # On in MySQL and off in MariaDB; its price is up to a tenth of the throughput.
-        "performance_schema": "OFF",
-        # Nothing leaves the machine. MariaDB 11.4 would make itself a new key at each
-        # start, which takes seconds, and clients would encrypt.
-        "ssl": "OFF",
-        # What versions take by themselves differs: latin1 till MySQL 5.7 and MariaDB 11.5, then
-        # utf8mb4 by Unicode's rules, which costs a sort or DISTINCT of texts most of its time.
-        "character_set_server": "latin1",
-        "collation_server": "latin1_swedish_ci",
-        # Would answer what was asked before without asking the engine.
-        "query_cache_type": "OFF",
-        "query_cache_size": "0",
-    }

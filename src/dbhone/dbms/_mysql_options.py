@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from dbhone.dbms._cmake import Option
 from dbhone.dbms._mysql_tree import text_of
-from dbhone.dbms._options import Option
 from dbhone.versions import VersionRange
 
 _NEW = VersionRange(since="8.0")

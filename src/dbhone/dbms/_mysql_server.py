@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dbhone.dbms._cmake import CMAKE_REQUIREMENTS
+from dbhone.dbms._cmake import CMAKE_REQUIREMENTS, Option
 from dbhone.dbms._compatibility import edits_of
-from dbhone.dbms._gpl import gpl_2
 from dbhone.dbms._mysql_cmake import make_recipe, takes_profiles
 from dbhone.dbms._mysql_libraries import ssl_programs
 from dbhone.dbms._mysql_lifecycle import DATABASE, MysqlLife, command, options
-from dbhone.dbms._mysql_tree import Vendor, version_of
-from dbhone.dbms._options import Option
+from dbhone.dbms._mysql_tree import Vendor, gpl_2, version_of
 from dbhone.dbms.base import BuildRequest, Edit, Recipe
 from dbhone.dbms.base_server import Installation, InstanceDir, Program, Settings
 from dbhone.errors import SourceError

@@ -1,4 +1,4 @@
-"""Source trees of MySQL's kind: whose they are, of which version, and what their scripts say."""
+"""Source trees of MySQL's kind: whose they are, of which version, and under which licence."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from dbhone.dbms.base import Licence
 from dbhone.errors import SourceError
 
 _FILES = ("MYSQL_VERSION", "VERSION")
@@ -88,3 +89,13 @@ def version_of(tree: Path, vendor: Vendor) -> str:
 def text_of(script: Path) -> str:
     """Return a script's text, empty where the tree has no such script."""
     return script.read_text(encoding="utf-8", errors="replace") if script.is_file() else ""
+
+
+def gpl_2(*files: str) -> Licence:
+    """Return the GNU General Public Licence, version 2, for a tree that has it in these files."""
+    return Licence(
+        name="GPL-2.0-only",
+        files=files,
+        duty="The GNU General Public Licence, version 2, asks whoever passes the programs on to"
+        " pass on the complete source, too, or to offer it in writing for three years.",
+    )

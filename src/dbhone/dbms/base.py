@@ -90,8 +90,8 @@ class ProfileOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuildRequest:
-    """What a recipe may use.
+class Tools:
+    """The programs that a recipe's command lines name.
 
     ``compiler`` runs the chosen compiler and records each command; what is optimised and
     measured is compiled with it and with the variant's flags. ``host_compiler`` is the
@@ -99,6 +99,21 @@ class BuildRequest:
     ``cxx_compiler`` and ``host_cxx_compiler`` are the same for C++.
     ``archiver``, ``ranlib`` and ``nm`` understand the objects of this compiler's link-time
     optimisation: gcc-ar, llvm-ar; where they are missing, ar.
+    """
+
+    compiler: Path
+    host_compiler: Path
+    cxx_compiler: Path
+    host_cxx_compiler: Path
+    archiver: Path
+    ranlib: Path
+    nm: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildRequest(Tools):
+    """What a recipe may use, these programs among it.
+
     ``link_flags`` are for everything that is linked, ``primary_link_flags`` only for the program
     or library that is measured; that a tool of the build gets them, too, does no harm.
     ``shell`` tells whether the DBMS's shell is wanted: an instrumented build needs none.
@@ -112,13 +127,6 @@ class BuildRequest:
 
     tree: Path
     version: str
-    compiler: Path
-    host_compiler: Path
-    cxx_compiler: Path
-    host_cxx_compiler: Path
-    archiver: Path
-    ranlib: Path
-    nm: Path
     compile_flags: tuple[str, ...]
     link_flags: tuple[str, ...]
     primary_link_flags: tuple[str, ...]

@@ -24,15 +24,14 @@ from pathlib import Path
 from dbhone.dbms._cmake import (
     CMAKE_REQUIREMENTS,
     COPY,
+    TypeFlags,
     configure,
     copy_messages,
+    expand,
     make,
-    variant_flags,
 )
-from dbhone.dbms._gpl import gpl_2
 from dbhone.dbms._mysql_lifecycle import MysqlLife
-from dbhone.dbms._mysql_tree import Vendor, version_of
-from dbhone.dbms._options import expand
+from dbhone.dbms._mysql_tree import Vendor, gpl_2, version_of
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe
 from dbhone.errors import SourceError
 from dbhone.requirements import Requirement, RequirementKind
@@ -158,7 +157,13 @@ def _configure(request: BuildRequest) -> tuple[str, ...]:
         *(f"-DPLUGIN_{name}=NO" for name in _LEFT_OUT),
         *expand(request.options, {}, request.version),
     )
-    return configure(request, variant_flags(request), options)
+    flags = TypeFlags(
+        c=request.compile_flags,
+        cxx=request.compile_flags,
+        link=request.link_flags,
+        program_link=request.primary_link_flags,
+    )
+    return configure(request, flags, options)
 
 
 def _share_commands(tree: Path) -> tuple[tuple[str, ...], ...]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from types import MappingProxyType
 
-from dbhone.dbms._gpl import gpl_2
+from dbhone.dbms._cmake import Option
 from dbhone.dbms._mysql_server import MysqlServer
-from dbhone.dbms._mysql_tree import Vendor
-from dbhone.dbms._options import Option
+from dbhone.dbms._mysql_tree import Vendor, gpl_2
 from dbhone.dbms.base_server import Settings, SizingHints
 from dbhone.requirements import Requirement, RequirementKind
 from dbhone.versions import VersionRange

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from dbhone.dbms._cmake import Option
 from dbhone.dbms._mysql_server import MysqlServer
 from dbhone.dbms._mysql_tree import Vendor
-from dbhone.dbms._options import Option
 from dbhone.requirements import Requirement, RequirementKind
 from dbhone.versions import VersionRange
 

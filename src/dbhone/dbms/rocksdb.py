@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dbhone.dbms._cmake import CMAKE_REQUIREMENTS, TypeFlags, configure, make
-from dbhone.dbms._options import expand
+from dbhone.dbms._cmake import CMAKE_REQUIREMENTS, TypeFlags, configure, expand, make
 from dbhone.dbms.base import (
     Artifact,
     BuildRequest,

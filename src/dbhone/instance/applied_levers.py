@@ -57,15 +57,13 @@ def load_lever(name: str) -> Lever:
     return registry.load(DRAWER, name, Lever, what="lever")
 
 
-def in_service(words: Iterable[str], dbms: ServerDbms, version: str) -> tuple[str, ...]:
+def in_service(words: Words, dbms: ServerDbms, version: str) -> tuple[str, ...]:
     """Return for each lever, in canonical words, how somebody sets it for a service."""
-    return tuple(_in_service(word, dbms, version) for word in words)
-
-
-def _in_service(word: str, dbms: ServerDbms, version: str) -> str:
-    name, _, value = word.partition("=")
-    context = LeverContext(value=value, dbms=dbms, cache_bytes=0, servers=1, version=version)
-    return f"{word}: {load_lever(name).in_service(context)}"
+    context = LeverContext(value="", dbms=dbms, cache_bytes=0, servers=1, version=version)
+    return tuple(
+        f"{word}: {lever.in_service(own_context)}"
+        for word, (lever, own_context) in zip(words, _contexts(words, context), strict=True)
+    )
 
 
 def canonical(words: Iterable[str]) -> Words:

@@ -80,12 +80,8 @@ def different(
         name: (value, spellings[-1])
         for name, value in given.items()
         if (spellings := running.get(name.removeprefix(LOOSE))) is not None
-        and not any(_mean_the_same(value, spelling) for spelling in spellings)
+        and not any(_meanings(value) & _meanings(spelling) for spelling in spellings)
     }
-
-
-def _mean_the_same(given: str, running: str) -> bool:
-    return bool(_meanings(given) & _meanings(running))
 
 
 def _meanings(value: str) -> set[str]:

@@ -129,6 +129,7 @@ class _Choice:
         self.table: SettingsTable = settings_table(dbms.settings_table)
         self.offered = known_settings(dbms, installation, place)
         self.known = frozenset(self.offered) - self.table.ignored(installation.version)
+        self.translator = Translator(self.table, self.known)
         self.fixed = {
             name: value for name, value in dbms.fixed_settings(place).items() if name in self.known
         }
@@ -194,12 +195,11 @@ class _Choice:
 
     def check_known(self, *, drop_unknown: bool) -> None:
         """Translate settings that this version calls otherwise; drop or refuse those it lacks."""
-        translator = Translator(self.table, self.known)
         original = dict(self.values)
         for name, request in self.requests.items():
             if name in self.known:
                 continue
-            replacement = translator.translate(name, original)
+            replacement = self.translator.translate(name, original)
             del self.values[name]
             if replacement is not None:
                 self.values |= replacement
@@ -229,8 +229,10 @@ class _Choice:
             for other in self.table.related(name)
         }
         free = {name: value for name, value in proposed.items() if _topic(name) not in decided}
-        translator = Translator(self.table, self.known)
-        proposals = {name: self._proposal(translator, name, free) for name in free}
+        proposals = {
+            name: {name: value} if name in self.known else self.translator.translate(name, free)
+            for name, value in free.items()
+        }
         values: dict[str, str] = {}
         for proposal in proposals.values():
             values |= proposal or {}
@@ -254,13 +256,6 @@ class _Choice:
             if not (name in decided or name.startswith(off) or value.startswith(("/", "./")))
             and _topic(name) not in topics
         }
-
-    def _proposal(
-        self, translator: Translator, name: str, proposed: Mapping[str, str]
-    ) -> dict[str, str] | None:
-        if name in self.known:
-            return {name: proposed[name]}
-        return translator.translate(name, proposed)
 
 
 def _topic(name: str) -> str:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import tarfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Any
 
 import zstandard
 
@@ -52,6 +54,11 @@ class Entry:
         if self.link:
             return "link"
         return "program" if self.executable else "file"
+
+
+def json_bytes(values: Any) -> bytes:
+    """Return values in the one form that hone's packages have them in."""
+    return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
 
 
 def pack(entries: Iterable[Entry], root: str, moment: int) -> bytes:

@@ -63,7 +63,7 @@ def content_of(build: Build, home: Home) -> Content:
     paths = _kept_files(build, dbms.drivers)
     masked = 0
     entries = []
-    own = _own_libraries(paths)
+    own = {Path(name).name for name in paths}
     libraries: set[str] = set()
     for name, path in paths.items():
         entry = _entry(name, path, private)
@@ -152,10 +152,6 @@ def _entry(name: str, path: Path, private: PrivatePaths) -> Entry:
         return Entry(name=name, link=str(target))
     data = private.masked(path.read_bytes())
     return Entry(name=name, data=data, executable=os.access(path, os.X_OK))
-
-
-def _own_libraries(paths: dict[str, Path]) -> set[str]:
-    return {Path(name).name for name in paths}
 
 
 def _linked(path: Path, name: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dbhone.errors import PackageError
-from dbhone.package.archive import Entry, read_tar, tar_of
+from dbhone.package.archive import Entry, json_bytes, read_tar, tar_of
 
 DATA = "/data"
 """Where an image's server has its data: a volume."""
@@ -109,7 +109,7 @@ def layout(image: Image, package: tuple[Entry, ...], name: str, moment: int) -> 
 def _layout(image: Image, package: bytes, name: str, moment: int) -> tuple[Entry, ...]:
     created = datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     layers = (image.base, image.account, package)
-    config = _json(
+    config = json_bytes(
         {
             "architecture": ARCHITECTURES[image.machine],
             "config": dict(image.config),
@@ -119,7 +119,7 @@ def _layout(image: Image, package: bytes, name: str, moment: int) -> tuple[Entry
             "rootfs": {"diff_ids": [_digest(layer) for layer in layers], "type": "layers"},
         }
     )
-    manifest = _json(
+    manifest = json_bytes(
         {
             "config": _descriptor(config, _CONFIG_TYPE),
             "layers": [_descriptor(layer, _LAYER_TYPE) for layer in layers],
@@ -127,7 +127,8 @@ def _layout(image: Image, package: bytes, name: str, moment: int) -> tuple[Entry
             "schemaVersion": 2,
         }
     )
-    tag = f"{_tag_of(name)}:latest"
+    # The names of images lack some letters that versions and variants have.
+    tag = f"{name.lower().replace('+', '-')}:latest"
     described = {
         **_descriptor(manifest, _MANIFEST_TYPE),
         "annotations": {
@@ -144,9 +145,9 @@ def _layout(image: Image, package: bytes, name: str, moment: int) -> tuple[Entry
     blobs = {_blob(data): data for data in (*layers, config, manifest)}
     return (
         *(Entry(name=path, data=data) for path, data in blobs.items()),
-        Entry(name="index.json", data=_json(index)),
-        Entry(name="manifest.json", data=_json([of_docker])),
-        Entry(name="oci-layout", data=_json({"imageLayoutVersion": "1.0.0"})),
+        Entry(name="index.json", data=json_bytes(index)),
+        Entry(name="manifest.json", data=json_bytes([of_docker])),
+        Entry(name="oci-layout", data=json_bytes({"imageLayoutVersion": "1.0.0"})),
     )
 
 
@@ -182,11 +183,6 @@ def _of(files: Mapping[str, bytes], descriptor: Mapping[str, Any]) -> bytes:
     return files[f"{_BLOBS}/{str(descriptor['digest']).removeprefix('sha256:')}"]
 
 
-def _tag_of(name: str) -> str:
-    """Return a name as an image's: without what only versions and variants have."""
-    return name.lower().replace("+", "-")
-
-
 def _descriptor(data: bytes, media_type: str) -> dict[str, Any]:
     return {"digest": _digest(data), "mediaType": media_type, "size": len(data)}
 
@@ -197,7 +193,3 @@ def _digest(data: bytes) -> str:
 
 def _blob(data: bytes) -> str:
     return f"{_BLOBS}/{_digest(data).removeprefix('sha256:')}"
-
-
-def _json(values: Any) -> bytes:
-    return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()

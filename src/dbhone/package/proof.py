@@ -28,7 +28,7 @@ from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import CryptoSigner, SSlibKey
 
 from dbhone.errors import PackageError, UsageError
-from dbhone.package.archive import Entry
+from dbhone.package.archive import Entry, json_bytes
 from dbhone.untrusted_files import LIMIT
 
 STATEMENT = "https://in-toto.io/Statement/v1"
@@ -90,14 +90,14 @@ def identity(name: str, moment: int, kinds: Iterable[str]) -> dict[str, Any]:
 
 def write_proof(statements: Sequence[dict[str, Any]], key: SigningKey | None) -> Entry:
     """Return the file with the statements, signed if there is a key."""
-    payloads = [_json(each) for each in statements]
+    payloads = [json_bytes(each) for each in statements]
     if key is None:
         return Entry(name=UNSIGNED, data=b"".join(payload + b"\n" for payload in payloads))
     lines = []
     for payload in payloads:
         envelope = Envelope(payload, _PAYLOAD_TYPE, {})
         envelope.sign(key.signer)
-        lines.append(_json(envelope.to_dict()) + b"\n")
+        lines.append(json_bytes(envelope.to_dict()) + b"\n")
     return Entry(name=SIGNED, data=b"".join(lines))
 
 
@@ -206,7 +206,7 @@ def _verified(line: bytes, key: SSlibKey) -> bytes:
         envelope.verify([key], 1)
         if envelope.payload_type != _PAYLOAD_TYPE or len(envelope.signatures) != 1:
             raise PackageError("the package's statements are malformed")
-        if _json(envelope.to_dict()) != line:
+        if json_bytes(envelope.to_dict()) != line:
             raise PackageError("the package's statements are not in hone's own form")
         payload: bytes = envelope.payload
     except VerificationError as error:
@@ -237,7 +237,3 @@ def _subjects(statement: dict[str, Any]) -> dict[str, tuple[str, str]]:
         }
     except (KeyError, TypeError) as error:
         raise PackageError("the package's statements are malformed") from error
-
-
-def _json(values: Any) -> bytes:
-    return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()

@@ -45,7 +45,9 @@ def apply_edits(
     def change(root: Path) -> None:
         for edit in needed:
             notify(f"changing {edit.file}: {edit.why}")
-            _write(root, edit)
+            text = _edited(root, edit)
+            if text is not None:
+                (root / edit.file).write_bytes(text)
 
     label = " with " + ", ".join(edit.name for edit in needed)
     return _derive(tree, _edit_inputs(needed), session, change, label=label)
@@ -207,9 +209,3 @@ def _inside(root: Path, name: Path) -> Path:
     if not is_inside(root, root / name):
         raise SourceError(f"{name} leads out of the source tree")
     return root / name
-
-
-def _write(root: Path, edit: Edit) -> None:
-    text = _edited(root, edit)
-    if text is not None:
-        (root / edit.file).write_bytes(text)

@@ -17,7 +17,6 @@ from dbhone.verification.checks.base import (
     GeneratedQueries,
     RegressionTests,
     TestList,
-    TestPrograms,
     checks_for,
 )
 from dbhone.verification.differential import QueryRun
@@ -181,14 +180,14 @@ def requirements_of_checks(dbms: str, grade: Grade) -> tuple[Requirement, ...]:
 def expected_seconds(dbms: str, grade: Grade, builds: int) -> float:
     """Return about how long two cores take to verify this many builds, and to make the tests."""
     lists = lists_of(dbms, grade)
-    programs = {check.name: _programs_of(check, dbms) for check, _ in lists}
+    programs = {
+        check.name: check.test_programs(dbms)
+        for check, _ in lists
+        if isinstance(check, RegressionTests)
+    }
     making = sum(
         each.build_seconds * (1 if each.fixed else builds)
         for each in programs.values()
         if each is not None
     )
     return making + builds * sum(tests.seconds for _, tests in lists)
-
-
-def _programs_of(check: Check, dbms: str) -> TestPrograms | None:
-    return check.test_programs(dbms) if isinstance(check, RegressionTests) else None

@@ -14,13 +14,19 @@ from dbhone.instance.levers.base import (
 
 
 class Allocator(Lever):
-    """An allocator in place of the C library's. ``libraries`` are its names, the best first."""
+    """An allocator in place of the C library's."""
 
     slot = Slot.ALLOCATOR
     remedy = (
         "the server's log has the loader's message; a server that was linked statically, or"
         " that brings a C library of its own, takes no other allocator"
     )
+
+    def __init__(self, name: str, *libraries: str) -> None:
+        """Name the allocator, and the file names that its library has, the best first."""
+        self.name = name
+        self.summary = f"the allocator {name} instead of the C library's"
+        self.libraries = libraries
 
     def refusal(self, context: LeverContext, host: HostCapabilities) -> Unavailable | None:
         """Say that the library is not installed."""

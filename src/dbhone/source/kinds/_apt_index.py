@@ -29,7 +29,6 @@ from dbhone.source.fetch import CHECK_NETWORK, FetchJob, failure, perform, query
 from dbhone.source.kinds._apt_sources import (
     PackageType,
     SourceEntry,
-    distinct,
     read_list,
     read_sources,
 )
@@ -284,7 +283,8 @@ def _machine_entries(job: FetchJob, type: PackageType) -> tuple[SourceEntry, ...
             "this machine has no package sources for apt",
             hint="see sources.list(5), or use a source of kind https:, git: or dir:",
         )
-    return distinct(tuple(entries))
+    # A line with deb and one with deb-src become the same entry.
+    return tuple(dict.fromkeys(entries))
 
 
 def _machine_files(job: FetchJob) -> tuple[Path, ...]:

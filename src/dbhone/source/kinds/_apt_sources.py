@@ -62,11 +62,6 @@ def read_sources(text: str, type: PackageType) -> tuple[SourceEntry, ...]:
     return tuple(itertools.chain.from_iterable(entries))
 
 
-def distinct(entries: tuple[SourceEntry, ...]) -> tuple[SourceEntry, ...]:
-    """Return the entries without repetitions: ``deb`` and ``deb-src`` become the same."""
-    return tuple(dict.fromkeys(entries))
-
-
 def _from_line(match: re.Match[str], type: PackageType) -> SourceEntry:
     options = f"[{match['options'].strip()}]" if match["options"] else ""
     words = (type.value, options, match["uri"], match["suite"], *match["components"].split())

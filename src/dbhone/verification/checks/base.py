@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from dbhone import registry
 from dbhone.compilation.manifest import Build, Manifest
-from dbhone.dbms.base import BuildRequest, Dbms, Recipe, load_dbms
+from dbhone.dbms.base import Dbms, load_dbms
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.requirements import Requirement
 from dbhone.verification.outcome import Evidence, Grade, TestResult
@@ -70,10 +70,6 @@ class TestPrograms(Dbms):
     def required_programs(self, tree: Path) -> tuple[str, ...]:
         """Return what a build of the DBMS needs."""
         return load_dbms(self.tested).required_programs(tree)
-
-    @abstractmethod
-    def recipe(self, request: BuildRequest) -> Recipe:
-        """Return how to build them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
