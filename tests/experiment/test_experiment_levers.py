@@ -41,7 +41,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def declared(name: str, text: str = TEXT) -> tuple[Experiment, SubjectDeclaration]:
     experiment = parse(text, name="x.toml")
-    return experiment, next(each for each in experiment.subjects if each.name == name)
+    return experiment, experiment.subject(name)
 
 
 def test_what_the_machine_has_is_pulled() -> None:

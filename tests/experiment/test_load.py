@@ -40,7 +40,7 @@ blocks = { min = 3, max = 9 }
 
 
 def subject(text: str, name: str) -> SubjectDeclaration:
-    return next(each for each in parse(text, name="x.toml").subjects if each.name == name)
+    return parse(text, name="x.toml").subject(name)
 
 
 def test_a_file_is_read_whole() -> None:

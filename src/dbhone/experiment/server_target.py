@@ -175,8 +175,7 @@ class ServerTarget(Target):
         self.recorder.listen(Detail(text=text))
 
     def _spec(self, name: str) -> ServerSpec:
-        (subject,) = (candidate for candidate in self.experiment.subjects if candidate.name == name)
-        return spec_of(self.experiment, subject, self.builds[name])
+        return spec_of(self.experiment, self.experiment.subject(name), self.builds[name])
 
     def _setup(self, spec: ServerSpec) -> ServerSetup:
         """Choose the settings. Raises SettingsError for one that the server lacks."""
