@@ -203,11 +203,9 @@ def _specs(
     Their code is in its usual layout, which perf reads.
     """
     subjects = tuple(experiment.subject(name) for name in names)
-    plan = plan_builds(subjects, BuildEstimator(service.session.home))
-    service.perform_all(plan.steps)
+    builds = service.make_builds(*subjects)
     unobserved = dataclasses.replace(experiment, observe=_UNOBSERVED)
-    builds = {name: service.build(makes).build for name, makes in plan.builds.items()}
-    specs = {one.name: spec_of(unobserved, one, builds[one.name]) for one in subjects}
+    specs = {one.name: spec_of(unobserved, one, builds[one.name].build) for one in subjects}
     return {name: dataclasses.replace(spec, layouts=()) for name, spec in specs.items()}
 
 

@@ -6,10 +6,8 @@ import contextlib
 from collections.abc import Iterator
 
 from dbhone.experiment.builds import BuildService
-from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Detail
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.planning import plan_builds
 from dbhone.experiment.server_pool import ServerPool
 from dbhone.experiment.server_specs import server_workload, spec_of
 from dbhone.instance.server import Server
@@ -26,9 +24,7 @@ def standalone_server(experiment: Experiment, name: str, service: BuildService) 
     """
     subject = experiment.subject(name)
     workload = server_workload(experiment)
-    plan = plan_builds((subject,), BuildEstimator(service.session.home))
-    service.perform_all(plan.steps)
-    build = service.build(plan.builds[name]).build
+    build = service.make_builds(subject)[name].build
     pool = ServerPool(service.session, workload, lambda text: service.listen(Detail(text=text)))
     spec = spec_of(experiment, subject, build)
     with contextlib.ExitStack() as stack:

@@ -13,10 +13,8 @@ from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import DriverError, ProfileError, ServerError, SourceError
 from dbhone.experiment.builds import BuildService
-from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Detail, Listener
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
-from dbhone.experiment.planning import plan_builds
 from dbhone.experiment.target import BuildResult, ResultDigest, Target
 from dbhone.experiment.targets import target_class
 from dbhone.measurement.record import Design, Role, RunningServer, Step, Warning
@@ -88,9 +86,7 @@ def build_like(
     """
     inputs = _inputs_like(build, changes, service)
     subject = SubjectDeclaration(name=_BASE, role=Role.BASE, inputs=inputs, training=training)
-    plan = plan_builds((subject,), BuildEstimator(service.session.home))
-    service.perform_all(plan.steps)
-    return service.build(plan.builds[_BASE]).build
+    return service.make_builds(subject)[_BASE].build
 
 
 def built_again(build: Build, service: BuildService) -> Build:
