@@ -11,9 +11,10 @@ from dbhone.analysis.selection import blocks_of_rung
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
 from dbhone.errors import UsageError
 from dbhone.experiment import room
+from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment, Servers
-from dbhone.experiment.planning import Estimator, make_plan
+from dbhone.experiment.planning import make_plan
 from dbhone.experiment.subjects import CONTROL
 from dbhone.experiment.templates import OPTIONS, design_table, file_text, workload_table
 from dbhone.home import Home
@@ -127,7 +128,7 @@ def _written(
     return Stage(kind=kind, name=name, text=text, candidates=candidates)
 
 
-def check_room(request: Request, estimator: Estimator, home: Home) -> None:
+def check_room(request: Request, estimator: BuildEstimator, home: Home) -> None:
     """Raise MachineError if memory or disk are too small for the first choosing run.
 
     A search that begins again finds its builds in the home.
@@ -146,7 +147,7 @@ def _design(request: Request, budget: float, *, seed: int) -> dict[str, Any]:
     return design_table(options, 1)
 
 
-def check_budget(request: Request, estimator: Estimator) -> None:
+def check_budget(request: Request, estimator: BuildEstimator) -> None:
     """Raise UsageError if the budget has no time for a single candidate.
 
     The most promising candidate is looked at first: most budgets have time for it.
@@ -168,7 +169,7 @@ def check_budget(request: Request, estimator: Estimator) -> None:
     )
 
 
-def _seconds_alone(request: Request, candidate: Candidate, estimator: Estimator) -> float:
+def _seconds_alone(request: Request, candidate: Candidate, estimator: BuildEstimator) -> float:
     """Return the seconds that it takes to build a candidate and the base, and to measure them."""
     plan = make_plan(rung(request, (candidate,), 0, _AMPLE).experiment(), estimator)
     measured = plan.measure.cost.seconds if plan.measure.block_seconds else 0.0
