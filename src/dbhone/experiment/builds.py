@@ -29,13 +29,13 @@ from dbhone.experiment.events import (
     Detail,
     Listener,
     Note,
-    StepReporter,
     WaitBegan,
     WaitEnded,
 )
 from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.experiment.plan import Compile, Fetch, PlanStep, PostLink, TakeReadyMade, Train
 from dbhone.experiment.planning import plan_builds
+from dbhone.experiment.recorder import StepReporter
 from dbhone.experiment.target import BuildResult, TrainingJob, training_workload
 from dbhone.experiment.targets import target_class
 from dbhone.home import Session

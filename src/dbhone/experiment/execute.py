@@ -29,7 +29,7 @@ from dbhone.errors import (
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.earlier_sessions import EarlierSessions, progress_of
 from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.events import Listener, StepReport, StepReporter
+from dbhone.experiment.events import Listener
 from dbhone.experiment.measure import Measuring, check_conditions
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.participants import LEFT_OUT, Participants, nothing_to_compare
@@ -48,7 +48,7 @@ from dbhone.experiment.plan import (
     Verify,
 )
 from dbhone.experiment.planning import make_plan
-from dbhone.experiment.recorder import RunRecorder, telling
+from dbhone.experiment.recorder import RunRecorder, StepReport, StepReporter, telling
 from dbhone.experiment.subject_record import (
     describe,
     is_same_binary,

@@ -6,11 +6,10 @@ from collections.abc import Collection, Mapping
 
 from dbhone.errors import DriverError
 from dbhone.experiment.estimates import SpeedFactor
-from dbhone.experiment.events import StepReport
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import Compile, Plan, PlanStep, PostLink, TakeReadyMade, Train
 from dbhone.experiment.planning import leaves_time
-from dbhone.experiment.recorder import RunRecorder
+from dbhone.experiment.recorder import RunRecorder, StepReport
 from dbhone.measurement.record import Warning
 from dbhone.units import listed
 
