@@ -32,7 +32,7 @@ from dbhone.experiment.plan import Compile, Cost, Fetch, PlanStep, PostLink, Tak
 from dbhone.experiment.planning import make_plan
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.run_lifecycle import begin
-from dbhone.experiment.target import BuildResult, ResultDigest, Schedule, ServerState
+from dbhone.experiment.target import Answers, BuildResult, Schedule, ServerState
 from dbhone.home import Session
 from dbhone.measurement.record import Invocation, Run, RunState
 from dbhone.measurement.store import Store
@@ -96,10 +96,10 @@ class PretendedTarget:
     def state(self, subject: str) -> ServerState:
         return ServerState()
 
-    def verify(self, subject: str) -> ResultDigest:
+    def verify(self, subject: str) -> Answers:
         if subject in self._broken:
             raise DriverError("it crashed")
-        return ResultDigest(verifications={"all": "42"})
+        return {"all": "42"}
 
     def schedule(self) -> Schedule:
         return Schedule(tasks={}, steps=(), seconds={})

@@ -19,7 +19,7 @@ from dbhone.experiment.events import Detail
 from dbhone.experiment.interleaved_runs import run_interleaved
 from dbhone.experiment.model import Experiment, Slices, Training
 from dbhone.experiment.order import BlockSeed
-from dbhone.experiment.target import ResultDigest, Schedule, Target, TrainingJob, training_tasks
+from dbhone.experiment.target import Answers, Schedule, Target, TrainingJob, training_tasks
 from dbhone.experiment.trial import Announce, SubjectResult, Trial, run_one_by_one
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
@@ -82,16 +82,14 @@ class EmbeddedTarget(Target):
             job.counters.gather()
         return 1
 
-    def verify(self, subject: str) -> ResultDigest:
+    def verify(self, subject: str) -> Answers:
         """Return the driver's verification of each set, at the smallest size.
 
         The DBMS's own consistency check must pass on the data that the driver left.
         """
         build = self.builds[subject]
         tasks = self.tasks(Scale(size=self.suite.sizes()[0])).values()
-        return ResultDigest(
-            verifications={task.set: self._verification(build, task) for task in tasks}
-        )
+        return {task.set: self._verification(build, task) for task in tasks}
 
     def _verification(self, build: Build, task: Task) -> str:
         with fresh_database(self.session) as (database, tenant):

@@ -56,12 +56,12 @@ from dbhone.experiment.subject_record import (
     profile_warnings,
 )
 from dbhone.experiment.target import (
+    Answers,
     BuildResult,
-    ResultDigest,
     Schedule,
     ServerState,
     Target,
-    difference,
+    differing,
 )
 from dbhone.experiment.targets import target_class
 from dbhone.experiment.verifying import answers_compared, test_harness
@@ -113,7 +113,7 @@ class Execution:
         self._asked: set[tuple[object, ...]] = set()
         """Whose servers were asked for the settings that they have."""
         self._made_target: Target | None = None
-        self._base_answers: ResultDigest | None = None
+        self._base_answers: Answers | None = None
         self._schedule: Schedule | None = None
         self._stopped_by = ""
 
@@ -313,7 +313,8 @@ class Execution:
         try:
             answers = self._service.exclusively(partial(self._target.verify, name))
             self._base_answers = self._base_answers or answers
-            reason = difference(answers, self._base_answers)
+            wrong = differing(answers, self._base_answers)
+            reason = f"its results differ from the base's in {', '.join(wrong)}" if wrong else None
             if reason is None and grade is not None:
                 reason = self._failed_tests(name, grade, answers)
         except (DriverError, ServerError) as error:
@@ -324,7 +325,7 @@ class Execution:
             raise DriverError(f"the base {name} is not sound: {reason}", hint=hint)
         self._break(name, reason)
 
-    def _failed_tests(self, name: str, grade: Grade, answers: ResultDigest) -> str | None:
+    def _failed_tests(self, name: str, grade: Grade, answers: Answers) -> str | None:
         """Return which tests a subject's build fails that the base's passes, None if none.
 
         A footnote has what the first of them found.

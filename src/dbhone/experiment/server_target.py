@@ -21,9 +21,9 @@ from dbhone.experiment.server_clients import ServerWorkload
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.server_specs import server_workload, spec_of
 from dbhone.experiment.target import (
+    Answers,
     BuildResult,
     Notes,
-    ResultDigest,
     Schedule,
     ServerState,
     Target,
@@ -225,13 +225,12 @@ class ServerTarget(Target):
         chosen = self._setups[subject].chosen
         return ServerState(settings=chosen.values, defaults=chosen.defaults)
 
-    def verify(self, subject: str) -> ResultDigest:
+    def verify(self, subject: str) -> Answers:
         """Return the digest of a server's answers to a fixed row of queries.
 
         They read and write, on a fresh copy of the loaded data; consistency checks come last.
         """
-        answers = self._pool.verify(self._specs[subject])
-        return ResultDigest(verifications={"reads, writes and consistency": answers})
+        return {"reads, writes and consistency": self._pool.verify(self._specs[subject])}
 
     def schedule(self) -> Schedule:
         """Return the suite's own steps. Their seconds are declared, so nothing is tried out."""

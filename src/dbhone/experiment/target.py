@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeAlias
 
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile_counts import Counters
@@ -75,11 +75,8 @@ class ServerState:
     defaults: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultDigest:
-    """What a build answered: the digest of its answers to each question."""
-
-    verifications: Mapping[str, str]
+Answers: TypeAlias = Mapping[str, str]
+"""What a build answered: the digest of its answers to each question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,14 +88,9 @@ class Schedule:
     seconds: dict[str, float]
 
 
-def difference(answers: ResultDigest, base: ResultDigest) -> str | None:
-    """Say in what a build's answers differ from the base's, None if in nothing."""
-    wrong = [
-        name
-        for name, answer in base.verifications.items()
-        if answers.verifications.get(name) != answer
-    ]
-    return f"its results differ from the base's in {', '.join(wrong)}" if wrong else None
+def differing(answers: Answers, base: Answers) -> list[str]:
+    """Return the questions that a build answered otherwise than the base."""
+    return [question for question, answer in base.items() if answers.get(question) != answer]
 
 
 class Notes(Protocol):
@@ -203,7 +195,7 @@ class Target(ABC):
         return ServerState()
 
     @abstractmethod
-    def verify(self, subject: str) -> ResultDigest:
+    def verify(self, subject: str) -> Answers:
         """Return what a subject answers.
 
         Raises DriverError or ServerError if it cannot be requested or is not sound.
