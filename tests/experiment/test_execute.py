@@ -25,7 +25,7 @@ from dbhone.experiment import earlier_sessions, execute
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Began, Ended, Event
-from dbhone.experiment.execute import Execution, ExecutionContext
+from dbhone.experiment.execute import Execution
 from dbhone.experiment.load import load_shipped, parse, shipped_names
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.plan import Compile, Cost, Fetch, PlanStep, PostLink, TakeReadyMade
@@ -129,10 +129,7 @@ class Bench:
     def execute(self, experiment: Experiment, run: Run | None = None) -> Run:
         self.events.clear()
         self.run = run or begin(experiment, self.session, self.store)
-        context = ExecutionContext(
-            session=self.session, store=self.store, listen=self.events.append
-        )
-        Execution(experiment, self.run, context).execute()
+        Execution(experiment, self.run, self.session, self.store, self.events.append).execute()
         return self.store.run(self.run.id)
 
     def begun(self) -> list[tuple[str, str]]:

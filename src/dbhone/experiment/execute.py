@@ -6,7 +6,6 @@ measurements in the store. To execute a run again makes a new plan, in which tha
 
 from __future__ import annotations
 
-import dataclasses
 from functools import partial
 
 from dbhone.compilation.bolt import check_memory
@@ -78,35 +77,34 @@ from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import Verification, check_needs
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ExecutionContext:
-    """What an execution works with. ``refresh`` looks whether sources have changed."""
-
-    session: Session
-    store: Store
-    listen: Listener
-    refresh: bool = False
-
-
 class Execution:
-    """One session's work on one run."""
+    """One session's work on one run. With ``refresh`` it looks whether sources have changed."""
 
-    def __init__(self, experiment: Experiment, run: Run, context: ExecutionContext) -> None:
+    def __init__(
+        self,
+        experiment: Experiment,
+        run: Run,
+        session: Session,
+        store: Store,
+        listen: Listener,
+        *,
+        refresh: bool = False,
+    ) -> None:
         self._experiment = experiment
         self._run = run
-        self._store = context.store
-        self._session = context.session
-        self._service = BuildService(context.session, context.listen, refresh=context.refresh)
-        self._estimator = BuildEstimator(context.session.home)
+        self._store = store
+        self._session = session
+        self._service = BuildService(session, listen, refresh=refresh)
+        self._estimator = BuildEstimator(session.home)
         self._recorder = RunRecorder(
             run,
-            context.store,
-            telling(context.session, context.listen),
+            store,
+            telling(session, listen),
             experiment.design.budget_seconds,
             waited=lambda: self._service.waited,
         )
         self._subjects = {subject.name: subject for subject in experiment.subjects}
-        self._progress = progress_of(run, context.store)
+        self._progress = progress_of(run, store)
         measured = self._progress.measured
         self._earlier = EarlierSessions(run, self._subjects, measured)
         self._participants = Participants(experiment, self._recorder, measured)
