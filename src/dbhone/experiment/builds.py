@@ -295,8 +295,6 @@ class BuildService:
         job = TrainingJob(
             build=build,
             plain=self.build(step.needs[0]).linked or build,
-            dbms=load_dbms(step.inputs.dbms),
-            driver=load_driver(suites.load(step.training.suite).driver),
             training=step.training,
             counters=counters,
         )

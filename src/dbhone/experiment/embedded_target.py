@@ -44,7 +44,6 @@ class EmbeddedTarget(Target):
     """Subjects that are libraries: each invocation is a process on a database file of its own."""
 
     calibrates: ClassVar[bool] = True
-    observes: ClassVar[bool] = False
     verification_seconds: ClassVar[float] = 2.5
     driver: EmbeddedDriver
     _block_seed = BlockSeed()
@@ -72,7 +71,7 @@ class EmbeddedTarget(Target):
     @classmethod
     def train(cls, job: TrainingJob, session: Session, notify: Callable[[str], None]) -> int:
         """Run each set once: an embedded driver does always the same."""
-        driver = load_driver_of(EmbeddedDriver, job.driver.name)
+        driver = load_driver_of(EmbeddedDriver, suites.load(job.training.suite).driver)
         for task in training_tasks(job.training):
             notify(f"training on {task.set}")
             with fresh_database(session) as (database, tenant):

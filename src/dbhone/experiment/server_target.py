@@ -62,7 +62,6 @@ class ServerTarget(Target):
     """Subjects that are servers: in a block all are up, and clients drive one after the other."""
 
     calibrates: ClassVar[bool] = False
-    observes: ClassVar[bool] = True
     verification_seconds: ClassVar[float] = _SERVER_STARTS
     driver: ServerDriver
 
@@ -108,12 +107,12 @@ class ServerTarget(Target):
         suite, training = suites.load(job.training.suite), job.training
         workload = ServerWorkload(
             suite=suite,
-            driver=load_driver_of(ServerDriver, job.driver.name),
+            driver=load_driver_of(ServerDriver, suite.driver),
             scale=suite_tasks.training_scale(suite, training.scale, training.size),
             drop_unknown=training.drop_unknown,
         )
         pool = ServerPool(session, workload, notify)
-        dbms = load_server_dbms(job.dbms.name)
+        dbms = load_server_dbms(job.build.manifest.dbms)
         spec = ServerSpec(
             dbms=dbms,
             installation=installation_of(dbms, job.build),

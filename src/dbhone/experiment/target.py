@@ -16,7 +16,6 @@ from typing import ClassVar, Protocol, TypeAlias
 
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile_counts import Counters
-from dbhone.dbms.base import Dbms
 from dbhone.errors import HoneError, UsageError
 from dbhone.experiment.events import Listener
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
@@ -29,7 +28,7 @@ from dbhone.measurement.record import RunningServer, Sliced, Step, Warning
 from dbhone.source.tree import SourceTree
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
-from dbhone.workload.drivers.base import Driver, ServerDriver, load_driver
+from dbhone.workload.drivers.base import ServerDriver, load_driver
 from dbhone.workload.suite import Regime
 from dbhone.workload.task import Scale, Task, plain
 
@@ -57,8 +56,6 @@ class TrainingJob:
 
     build: Build
     plain: Build
-    dbms: Dbms
-    driver: Driver
     training: Training
     counters: Counters
 
@@ -119,8 +116,6 @@ class Target(ABC):
 
     calibrates: ClassVar[bool]
     """Whether only a trial tells what steps there are and how long they take."""
-    observes: ClassVar[bool]
-    """Whether its subjects can be observed while they are measured."""
     verification_seconds: ClassVar[float]
     """About how long it takes to verify one subject."""
 
