@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 
@@ -69,14 +69,12 @@ class PretendedService(BuildService):
         return replace(tree, digest="0" * 64)  # as pretended builds say
 
 
+@dataclass
 class PretendedTarget:
     """Answers alike for all subjects but those that are named as broken."""
 
-    def __init__(
-        self, broken: frozenset[str] = frozenset(), silent: frozenset[str] = frozenset()
-    ) -> None:
-        self._broken = broken
-        self._silent = silent
+    broken: Collection[str] = ()
+    silent: Collection[str] = ()
 
     def __call__(self, _: object, builds: Mapping[str, object], *__: object) -> PretendedTarget:
         self._ask(builds)
@@ -84,7 +82,7 @@ class PretendedTarget:
 
     def _ask(self, subjects: Iterable[str]) -> None:
         for name in subjects:
-            if name in self._silent:
+            if name in self.silent:
                 raise ServerError(f"{name} crashed when asked for its settings")
 
     def check_settings(self, _experiment: object, subject: SubjectDeclaration, *_: object) -> None:
@@ -97,7 +95,7 @@ class PretendedTarget:
         return ServerState()
 
     def verify(self, subject: str) -> Answers:
-        if subject in self._broken:
+        if subject in self.broken:
             raise DriverError("it crashed")
         return {"all": "42"}
 
@@ -124,13 +122,30 @@ class Bench:
         self.session = session
         self.store = store
         self.events: list[Event] = []
-        self.run: Run | None = None
+        self.target = PretendedTarget()
+        self._run_id = 0
 
     def execute(self, experiment: Experiment, run: Run | None = None) -> Run:
         self.events.clear()
-        self.run = run or begin(experiment, self.session, self.store)
-        Execution(experiment, self.run, self.session, self.store, self.events.append).execute()
-        return self.store.run(self.run.id)
+        run = run or begin(experiment, self.session, self.store)
+        self._run_id = run.id
+        Execution(experiment, run, self.session, self.store, self.events.append).execute()
+        return self.run
+
+    @property
+    def run(self) -> Run:
+        """The last run, as it is kept."""
+        return self.store.run(self._run_id)
+
+    @property
+    def broken(self) -> dict[str, str]:
+        """Why subjects of the last run are broken."""
+        return {each.name: each.broken for each in self.run.subjects if each.broken}
+
+    @property
+    def left_out(self) -> list[str | None]:
+        """The subjects of the last run that were left out."""
+        return [each.subject for each in self.run.warnings if each.code == "left-out"]
 
     def begun(self) -> list[tuple[str, str]]:
         return [(event.stage, event.what) for event in self.events if isinstance(event, Began)]
@@ -146,9 +161,10 @@ def bench(session: Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     monkeypatch.setattr(execute.Execution, "_absence", lambda *_: None)
     monkeypatch.setattr(execute, "check_conditions", lambda *_: None)
     monkeypatch.setattr(execute, "Measuring", PretendedMeasuring)
-    monkeypatch.setattr(execute, "target_class", lambda _: PretendedTarget())
     with Store.open(session.home.database) as store:
-        yield Bench(session, store)
+        bench = Bench(session, store)
+        monkeypatch.setattr(execute, "target_class", lambda _: bench.target)
+        yield bench
 
 
 def told_by_plan(experiment: Experiment, bench: Bench) -> list[tuple[str, str]]:
@@ -192,10 +208,10 @@ AMPLE = BESIDES.replace("1m30s", "10h")
 def test_an_optional_subject_is_left_out_where_it_would_leave_too_little_time(
     bench: Bench,
 ) -> None:
-    run = bench.execute(parse(SHORT, name="x.toml"))
+    bench.execute(parse(SHORT, name="x.toml"))
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
     assert not any("pgo" in label for _, label in bench.begun())
-    assert [each.subject for each in run.warnings if each.code == "left-out"] == ["pgo"]
+    assert bench.left_out == ["pgo"]
 
 
 def test_an_optional_subject_is_built_where_the_machine_proves_faster_than_expected(
@@ -224,10 +240,10 @@ def test_an_optional_subject_is_left_out_once_there_is_too_little_time_for_the_r
     monkeypatch.setattr(BuildEstimator, "cost", lambda *_: Cost(seconds=0.1 * budget, guessed=True))
     monkeypatch.setattr(PretendedService, "perform", perform_slowly)
     monkeypatch.setattr(RunRecorder, "left", lambda _: left[0])
-    run = bench.execute(experiment)
+    bench.execute(experiment)
     assert ("build", "pgo: rel+lto+pgo with clang, instrumented") in bench.ended()
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
-    assert [each.subject for each in run.warnings if each.code == "left-out"] == ["pgo"]
+    assert bench.left_out == ["pgo"]
 
 
 def test_the_only_candidate_is_built_however_little_time_there_is(bench: Bench) -> None:
@@ -236,40 +252,28 @@ def test_the_only_candidate_is_built_however_little_time_there_is(bench: Bench) 
 
 
 def test_a_subject_that_answers_otherwise_is_broken_and_the_others_are_measured(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench,
 ) -> None:
-    target = PretendedTarget(frozenset({"pgo"}))
-    monkeypatch.setattr(execute, "target_class", lambda _: target)
-    run = bench.execute(parse(AMPLE, name="x.toml"))
-    assert {each.name: each.broken for each in run.subjects} == {
-        "rel": None,
-        "control": None,
-        "o1": None,
-        "pgo": "it crashed",
-    }
+    bench.target = PretendedTarget(broken={"pgo"})
+    bench.execute(parse(AMPLE, name="x.toml"))
+    assert bench.broken == {"pgo": "it crashed"}
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
 
 
 def test_a_subject_whose_server_tells_no_settings_is_broken_and_the_others_are_measured(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench,
 ) -> None:
-    target = PretendedTarget(silent=frozenset({"pgo"}))
-    monkeypatch.setattr(execute, "target_class", lambda _: target)
-    run = bench.execute(parse(AMPLE, name="x.toml"))
-    broken = {each.name: each.broken for each in run.subjects if each.broken}
-    assert broken == {"pgo": "pgo crashed when asked for its settings"}
+    bench.target = PretendedTarget(silent={"pgo"})
+    bench.execute(parse(AMPLE, name="x.toml"))
+    assert bench.broken == {"pgo": "pgo crashed when asked for its settings"}
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
 
 
-def test_where_the_base_tells_no_settings_no_other_subject_is_broken(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target = PretendedTarget(silent=frozenset({"rel", "control", "pgo"}))
-    monkeypatch.setattr(execute, "target_class", lambda _: target)
+def test_where_the_base_tells_no_settings_no_other_subject_is_broken(bench: Bench) -> None:
+    bench.target = PretendedTarget(silent={"rel", "control", "pgo"})
     with pytest.raises(ServerError, match="rel crashed"):
         bench.execute(parse(AMPLE, name="x.toml"))
-    assert bench.run is not None
-    assert not any(each.broken for each in bench.store.run(bench.run.id).subjects)
+    assert bench.broken == {}
 
 
 class PretendedVerification(Verification):
@@ -301,12 +305,10 @@ def test_a_subject_that_fails_a_test_is_broken_and_a_footnote_shows_what_the_tes
     experiment = parse(GOOD, name="x.toml")
     with pytest.raises(DriverError, match="nothing is left to compare"):
         bench.execute(replace(experiment, verification=Grade.SMOKE))
-    assert bench.run is not None
-    run = bench.store.run(bench.run.id)
-    broken = next(each.broken for each in run.subjects if each.name == "pgo")
-    assert broken is not None
-    assert broken.startswith("it fails 1 test of check list that the base passes: joins (results:")
-    notes = {each.subject: each for each in run.warnings if each.code == "failed-test"}
+    assert bench.broken["pgo"].startswith(
+        "it fails 1 test of check list that the base passes: joins (results:"
+    )
+    notes = {each.subject: each for each in bench.run.warnings if each.code == "failed-test"}
     assert notes.keys() == {"control", "pgo"}
     note = notes["pgo"]
     assert note.text.startswith("what joins of check list found in pgo, and not in the base: -1 /")
@@ -350,16 +352,13 @@ NOTHING_LEFT = "nothing is left to compare with rel; broken or left out: pgo (it
     ],
 )
 def test_without_a_base_or_a_candidate_there_is_nothing_to_measure(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, broken: set[str], message: str
+    bench: Bench, broken: set[str], message: str
 ) -> None:
-    target = PretendedTarget(frozenset(broken))
-    monkeypatch.setattr(execute, "target_class", lambda _: target)
+    bench.target = PretendedTarget(broken)
     with pytest.raises(DriverError) as error:
         bench.execute(parse(GOOD, name="x.toml"))
     assert error.value.message == message
-    assert bench.run is not None
-    run = bench.store.run(bench.run.id)
-    assert (run.state, run.error) == (RunState.FAILED, message)
+    assert (bench.run.state, bench.run.error) == (RunState.FAILED, message)
 
 
 def test_a_run_without_a_candidate_measures_the_base_and_its_control(bench: Bench) -> None:
@@ -368,12 +367,9 @@ def test_a_run_without_a_candidate_measures_the_base_and_its_control(bench: Benc
     assert PretendedMeasuring.subjects == ("rel", "control")
 
 
-def test_a_subject_that_broke_takes_no_part_when_the_run_goes_on(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_subject_that_broke_takes_no_part_when_the_run_goes_on(bench: Bench) -> None:
     experiment = parse(AMPLE, name="x.toml")
-    target = PretendedTarget(frozenset({"pgo"}))
-    monkeypatch.setattr(execute, "target_class", lambda _: target)
+    bench.target = PretendedTarget(broken={"pgo"})
     run = bench.execute(experiment)
     bench.execute(experiment, run)
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
@@ -383,7 +379,7 @@ def test_a_subject_that_broke_takes_no_part_when_the_run_goes_on(
 def test_a_subject_that_breaks_while_it_is_measured_is_kept_as_broken_before_measuring_ends(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept: dict[str, str | None] = {}
+    kept: dict[str, str] = {}
 
     class Breaking(PretendedMeasuring):
         def __init__(
@@ -394,29 +390,23 @@ def test_a_subject_that_breaks_while_it_is_measured_is_kept_as_broken_before_mea
 
         def run(self) -> str:
             self.on_break("pgo", "its tables are damaged")
-            assert bench.run is not None
-            run = bench.store.run(bench.run.id)
-            kept.update({each.name: each.broken for each in run.subjects})
+            kept.update(bench.broken)
             return "target"
 
     monkeypatch.setattr(execute, "Measuring", Breaking)
     bench.execute(parse(AMPLE, name="x.toml"))
-    assert kept == {"rel": None, "control": None, "o1": None, "pgo": "its tables are damaged"}
+    assert kept == {"pgo": "its tables are damaged"}
 
 
-def test_a_run_whose_only_candidate_broke_fails_again_when_it_goes_on(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_whose_only_candidate_broke_fails_again_when_it_goes_on(bench: Bench) -> None:
     experiment = parse(GOOD, name="x.toml")
-    target = PretendedTarget(frozenset({"pgo"}))
-    monkeypatch.setattr(execute, "target_class", lambda _: target)
+    bench.target = PretendedTarget(broken={"pgo"})
     run: Run | None = None
     for _ in range(2):
         with pytest.raises(DriverError) as error:
             bench.execute(experiment, run)
         assert error.value.message == NOTHING_LEFT
-        assert bench.run is not None
-        run = bench.store.run(bench.run.id)
+        run = bench.run
 
 
 AGED = AMPLE.replace("[subjects]", 'old = "apt:sqlite3=1"\n[subjects]').replace(
@@ -429,9 +419,7 @@ def test_the_source_of_a_profile_is_not_taken_for_that_of_the_subject_when_the_r
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     experiment = parse(AGED, name="x.toml")
-    bench.execute(experiment)
-    assert bench.run is not None
-    run = bench.store.run(bench.run.id)
+    run = bench.execute(experiment)
     before = make_tree(bench.session.workdir("before") / "source")
     use_tree, taken = PretendedService.use_tree, list[str]()
 
@@ -535,9 +523,7 @@ def test_an_error_is_kept_with_the_run(bench: Bench, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(PretendedService, "perform", fail)
     with contextlib.suppress(HoneError):
         bench.execute(parse(GOOD, name="x.toml"))
-    assert bench.run is not None
-    run = bench.store.run(bench.run.id)
-    assert (run.state, run.error) == (RunState.FAILED, "no more")
+    assert (bench.run.state, bench.run.error) == (RunState.FAILED, "no more")
 
 
 def test_a_full_disk_ends_a_run_as_failed_and_is_named(
@@ -549,7 +535,7 @@ def test_a_full_disk_ends_a_run_as_failed_and_is_named(
     monkeypatch.setattr(PretendedService, "perform", fill)
     with pytest.raises(NoSpaceError):
         bench.execute(parse(GOOD, name="x.toml"))
-    assert bench.run is not None
-    run = bench.store.run(bench.run.id)
-    assert run.state is RunState.FAILED
-    assert run.error == f"no space left on /home/scratch while run {run.id} was executed"
+    assert bench.run.state is RunState.FAILED
+    assert (
+        bench.run.error == f"no space left on /home/scratch while run {bench.run.id} was executed"
+    )
