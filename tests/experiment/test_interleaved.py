@@ -22,12 +22,13 @@ from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.trial import SubjectResult, Trial
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
-from dbhone.measurement.record import Slice, Sliced, Warning
+from dbhone.measurement.record import Sliced, Warning
 from dbhone.measurement.series import CPU, PACE
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import Task
 from tests.experiment.pretended import pretended_server
+from tests.measurement.store_records import a_slice
 from tests.workload.counted import client, needs_sysbench, sleeping
 
 pytestmark = needs_sysbench
@@ -225,19 +226,10 @@ def earlier_trial(block: int = 0) -> list[Sliced]:
             set="sleep",
             subject=name,
             slices=tuple(
-                Slice(
-                    round=number,
-                    position=position,
-                    began=float(number),
-                    seconds=0.5,
-                    operations=100,
-                    errors=0,
-                    counted=True,
-                )
-                for number in range(8)
+                replace(a_slice(number), seconds=0.5, operations=100) for number in range(8)
             ),
         )
-        for position, name in enumerate(NAMES)
+        for name in NAMES
     ]
 
 

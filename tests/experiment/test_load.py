@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.errors import UsageError
-from dbhone.experiment.load import load_file, load_named, load_shipped, parse, shipped_names
+from dbhone.experiment.load import load_file, load_named, parse
 from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.measurement.record import Role
 from dbhone.workload.task import Scale
@@ -111,11 +111,6 @@ def test_a_subjects_own_training_goes_before_the_general_one() -> None:
     assert subject(text, "pgo").training == Training(
         suite="speedtest1", scale=Scale(size="smoke"), sets=("cte",), size="smoke"
     )
-
-
-@pytest.mark.parametrize("name", shipped_names())
-def test_every_experiment_that_ships_is_valid(name: str) -> None:
-    assert load_shipped(name).base.role is Role.BASE
 
 
 CASES = [

@@ -9,6 +9,7 @@ import pytest
 from dbhone.dbms.base_settings import Origin
 from dbhone.errors import UsageError
 from dbhone.experiment.load import load_file, parse
+from tests.experiment.test_load_servers import EMBEDDED
 
 EXPERIMENT = """\
 title = "t"
@@ -66,8 +67,7 @@ def test_one_that_is_no_text_is_told(tmp_path: Path) -> None:
         load_file(file)
 
 
-def test_an_embedded_dbms_has_no_settings_file() -> None:
-    text = EXPERIMENT.replace('"mariadb"', '"sqlite"').replace("sysbench:micro", "speedtest1")
-    text = text.replace(", settings = { sync_binlog = 0 }", ', variant = "o3"')
+@pytest.mark.parametrize("asked", ['use = "kinoshita"', 'file = "my.cnf"', 'set = { a = "1" }'])
+def test_an_embedded_dbms_has_no_settings(asked: str) -> None:
     with pytest.raises(UsageError, match="sqlite is not a server and has no settings"):
-        parse(f'{text}file = "my.cnf"\n', name="x.toml")
+        parse(f"{EMBEDDED}[config]\n{asked}\n", name="x.toml")

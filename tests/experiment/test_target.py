@@ -17,32 +17,13 @@ from dbhone.workload.suite import Regime
 from dbhone.workload.task import Scale
 from tests.compilation.plain_build import plain_build
 from tests.experiment.pretended import pretended_build
-
-EXPERIMENT = """\
-title = "in layouts"
-base = "rel"
-
-[sources]
-sqlite = "apt:sqlite3"
-
-[subjects]
-rel = { dbms = "sqlite", source = "sqlite" }
-control = { like = "rel" }
-o3 = { like = "rel", variant = "o3" }
-
-[workload]
-suite = "speedtest1"
-size = "smoke"
-
-[design]
-layouts = 6
-"""
+from tests.experiment.test_load_servers import EMBEDDED
 
 
 def test_the_programs_of_a_block_are_read_anew_in_the_layouts_of_its_subjects_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    experiment = parse(EXPERIMENT, name="x.toml")
+    experiment = parse(f"{EMBEDDED}[design]\nlayouts = 6\n", name="x.toml")
     plain = pretended_build(tmp_path).manifest
     build = plain_build(
         tmp_path,
