@@ -59,10 +59,7 @@ def rung(
         number,
         f"choosing among {len(candidates)} candidates",
         candidates,
-        {
-            "design": design
-            | {"control": False, "allot": False, "blocks": {"min": most, "max": most}}
-        },
+        design | {"control": False, "allot": False, "blocks": {"min": most, "max": most}},
     )
 
 
@@ -77,10 +74,7 @@ def confirmation(request: Request, candidate: Candidate, number: int, budget: fl
         number,
         f"{candidate.name} measured afresh",
         (candidate,),
-        {
-            "verification": {"grade": request.grade.value},
-            "design": design | {"blocks": blocks},
-        },
+        design | {"blocks": blocks},
     )
 
 
@@ -90,42 +84,40 @@ def _stage(
     number: int,
     what: str,
     candidates: tuple[Candidate, ...],
-    last: Mapping[str, Mapping[str, Any]],
+    design: Mapping[str, Any],
 ) -> Stage:
-    """Return a run whose servers are up side by side if there is memory for that just now."""
-    whole = _written(request, kind, number, what, candidates, last)
+    """Return a run whose servers are up side by side if there is memory for that just now.
+
+    A confirming run has a control, its builds are verified, and none of its subjects is optional.
+    """
+    confirms = kind is StageKind.CONFIRM
+    controls = {CONTROL: {"like": BASE}} if confirms else {}
+    sections = {
+        candidate.name: {**candidate.section(), "optional": not confirms}
+        for candidate in candidates
+    }
+    base = {"dbms": request.dbms.name, "source": request.dbms.name, "variant": BASE}
+    name = str(RunName(search=request.name, kind=kind, number=number + 1))
+
+    def written(design: Mapping[str, Any]) -> Stage:
+        text = file_text(
+            "Written by `hone tune`: change it, and give it to `hone run`.",
+            {"title": f"{request.dbms.title} tuned: {what}", "base": BASE},
+            {
+                "sources": {request.dbms.name: request.source},
+                "subjects": {BASE: base, **controls, **sections},
+                "training": {"sets": list(request.train)},
+                "workload": workload_table(request.workload, request.dbms),
+                "verification": {"grade": request.grade.value} if confirms else {},
+                "design": design,
+            },
+        )
+        return Stage(kind=kind, name=name, text=text, candidates=candidates)
+
+    whole = written(design)
     if room.has_memory(whole.experiment()):
         return whole
-    one = {**last, "design": {"servers": Servers.ONE.value, **last["design"]}}
-    return _written(request, kind, number, what, candidates, one)
-
-
-def _written(
-    request: Request,
-    kind: StageKind,
-    number: int,
-    what: str,
-    candidates: tuple[Candidate, ...],
-    last: Mapping[str, Mapping[str, Any]],
-) -> Stage:
-    controls = {CONTROL: {"like": BASE}} if kind is StageKind.CONFIRM else {}
-    sections = {candidate.name: candidate.section() for candidate in candidates}
-    if kind is StageKind.CONFIRM:
-        sections = {name: {**section, "optional": False} for name, section in sections.items()}
-    base = {"dbms": request.dbms.name, "source": request.dbms.name, "variant": BASE}
-    text = file_text(
-        "Written by `hone tune`: change it, and give it to `hone run`.",
-        {"title": f"{request.dbms.title} tuned: {what}", "base": BASE},
-        {
-            "sources": {request.dbms.name: request.source},
-            "subjects": {BASE: base, **controls, **sections},
-            "training": {"sets": list(request.train)},
-            "workload": workload_table(request.workload, request.dbms),
-            **last,
-        },
-    )
-    name = str(RunName(search=request.name, kind=kind, number=number + 1))
-    return Stage(kind=kind, name=name, text=text, candidates=candidates)
+    return written({"servers": Servers.ONE.value, **design})
 
 
 def check_room(request: Request, estimator: BuildEstimator, home: Home) -> None:
