@@ -154,7 +154,10 @@ class ServerTarget(Target):
         workload = dataclasses.replace(server_workload(experiment), servers=servers)
         self._cold = workload.cold
         self._pool = ServerPool(session, workload, self._detail)
-        self._specs = {name: self._spec(name) for name in self.builds}
+        self._specs = {
+            name: spec_of(experiment, experiment.subject(name), build)
+            for name, build in self.builds.items()
+        }
         self._setups = {name: self._setup(spec) for name, spec in self._specs.items()}
         recorder.warn(*settings_notes(self._setups))
         self._warn_of_observed_settings()
@@ -172,9 +175,6 @@ class ServerTarget(Target):
 
     def _detail(self, text: str) -> None:
         self.recorder.listen(Detail(text=text))
-
-    def _spec(self, name: str) -> ServerSpec:
-        return spec_of(self.experiment, self.experiment.subject(name), self.builds[name])
 
     def _setup(self, spec: ServerSpec) -> ServerSetup:
         """Choose the settings. Raises SettingsError for one that the server lacks."""
