@@ -251,21 +251,19 @@ def test_the_only_candidate_is_built_however_little_time_there_is(bench: Bench) 
     assert PretendedMeasuring.subjects == ("rel", "control", "pgo")
 
 
-def test_a_subject_that_answers_otherwise_is_broken_and_the_others_are_measured(
-    bench: Bench,
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [
+        (PretendedTarget(broken={"pgo"}), "it crashed"),
+        (PretendedTarget(silent={"pgo"}), "pgo crashed when asked for its settings"),
+    ],
+)
+def test_a_subject_that_answers_nothing_is_broken_and_the_others_are_measured(
+    bench: Bench, target: PretendedTarget, why: str
 ) -> None:
-    bench.target = PretendedTarget(broken={"pgo"})
+    bench.target = target
     bench.execute(parse(AMPLE, name="x.toml"))
-    assert bench.broken == {"pgo": "it crashed"}
-    assert PretendedMeasuring.subjects == ("rel", "control", "o1")
-
-
-def test_a_subject_whose_server_tells_no_settings_is_broken_and_the_others_are_measured(
-    bench: Bench,
-) -> None:
-    bench.target = PretendedTarget(silent={"pgo"})
-    bench.execute(parse(AMPLE, name="x.toml"))
-    assert bench.broken == {"pgo": "pgo crashed when asked for its settings"}
+    assert bench.broken == {"pgo": why}
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
 
 

@@ -6,7 +6,7 @@ import itertools
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,12 +51,6 @@ from tests.measurement.store_records import NEW_RUN, a_slice, subject
 # A pretended driver can be as regular as a clock: only the number of blocks may end it.
 DESIGN = Design(seed=1, target=1e-9, budget_seconds=600.0, min_blocks=99, max_blocks=3)
 NAMES = ("rel", "control", "pgo")
-
-
-@pytest.fixture
-def store(session: Session) -> Iterator[Store]:
-    with Store.open(session.home.database) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -30,12 +28,6 @@ def test_a_run_that_was_measured_without_a_control_goes_on_without_one(
     measured = replace(run, subjects=(subject("rel"), subject("o3")), steps=STEPS)
     names = [each.name for each in as_begun(experiment, measured).subjects]
     assert names == ["rel", "o3"]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(tmp_path / "store.db") as opened:
-        yield opened
 
 
 def _ended(store: Store, session: Session, why: str) -> Run:
