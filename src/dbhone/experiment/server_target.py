@@ -167,7 +167,16 @@ class ServerTarget(Target):
         check_memory(tuple(caches.values()), one_by_one=experiment.one_by_one)
         self._specs |= self._limited(caches)
         self._scheduled_tasks = self.tasks(experiment.scale)
-        self._servers: BlockServers | None = None
+        self._servers = BlockServers(
+            self._pool,
+            self._specs,
+            RunObservation(experiment.observe, recorder.warn),
+            self._detail,
+            seed=experiment.design.seed,
+            fresh_data=self.suite.fresh_loads,
+            cold=self._cold,
+            on_start=self._note_what_it_took,
+        )
         self._asked: set[str] = set()
         self._trials: InterleavedTrials | None = None
         self._earlier: Sequence[Sliced] = ()
@@ -268,23 +277,18 @@ class ServerTarget(Target):
     @contextlib.contextmanager
     def open(self, subjects: tuple[str, ...], block: int) -> Iterator[None]:
         """Start and warm up the servers of these subjects; stop them in the end."""
-        if self._servers is None:
-            self._servers = self._block_servers()
-            self._trials = self._interleaved_trials(self._servers, len(subjects))
+        if self._trials is None:
+            self._trials = InterleavedTrials(
+                self._servers,
+                self.session,
+                self._interleaved(len(subjects)),
+                self.experiment.design.seed,
+                self.recorder.warn,
+                earlier=self._earlier,
+                slow=self._slow,
+            )
         with self._servers.open(subjects, block):
             yield
-
-    def _block_servers(self) -> BlockServers:
-        return BlockServers(
-            self._pool,
-            self._specs,
-            RunObservation(self.experiment.observe, self.recorder.warn),
-            self._detail,
-            seed=self.experiment.design.seed,
-            fresh_data=self.suite.fresh_loads,
-            cold=self._cold,
-            on_start=self._note_what_it_took,
-        )
 
     def _note_what_it_took(self, name: str, server: Server) -> None:
         """Ask each subject's first server what it took, and keep that with what it did not take."""
@@ -299,24 +303,12 @@ class ServerTarget(Target):
         if note is not None:
             self.recorder.warn(note)
 
-    def _interleaved_trials(self, servers: BlockServers, subjects: int) -> InterleavedTrials:
-        return InterleavedTrials(
-            servers,
-            self.session,
-            self._interleaved(subjects),
-            self.experiment.design.seed,
-            self.recorder.warn,
-            earlier=self._earlier,
-            slow=self._slow,
-        )
-
     def ready(self, trial: Trial) -> None:
         """Bring all servers into the same state.
 
         All are restarted on fresh data if one of them is not up. Before a set that only reads they
         finish what writes left behind.
         """
-        assert self._servers is not None, "a block is open"
         self._servers.ready(trial.subjects)
         self._servers.finish_background_work(writes=self.suite.writes(trial.task.suite_set))
 
@@ -329,7 +321,6 @@ class ServerTarget(Target):
 
     def check(self) -> Mapping[str, HoneError]:
         """Return, by subject, in what its data contradicts itself after the block's writes."""
-        assert self._servers is not None, "a block is open"
         return self._servers.check()
 
 
