@@ -32,7 +32,7 @@ from tests.compilation.test_profile import train
 from tests.compilation.tiny import Tiny, make_spec, make_tree
 
 INPUTS = BuildInputs(dbms="tiny", source="git:tiny@1", variant=parse_variant("pgo"))
-TRAINING = Training(suite="speedtest1", scale=Scale(size="smoke"), sets=("main",), size="smoke")
+TRAINING = Training(suite="speedtest1", scale=Scale(size="smoke"), sets=("main",))
 
 
 def subject(inputs: BuildInputs = INPUTS, training: Training = TRAINING) -> SubjectDeclaration:

@@ -62,9 +62,7 @@ def test_like_takes_over_what_is_not_said() -> None:
         "clang",
     )
     assert pgo.inputs.variant.name == "rel+lto+pgo"
-    assert pgo.training == Training(
-        suite="speedtest1", scale=Scale(size="smoke"), sets=("main",), size="smoke"
-    )
+    assert pgo.training == Training(suite="speedtest1", scale=Scale(size="smoke"), sets=("main",))
 
 
 def test_whatever_is_declared_as_the_base_is_a_control() -> None:
@@ -109,7 +107,7 @@ def test_subjects_of_one_build_have_layouts_of_their_own() -> None:
 def test_a_subjects_own_training_goes_before_the_general_one() -> None:
     text = GOOD.replace('"lto+pgo"', '"lto+pgo", train = ["cte"]')
     assert subject(text, "pgo").training == Training(
-        suite="speedtest1", scale=Scale(size="smoke"), sets=("cte",), size="smoke"
+        suite="speedtest1", scale=Scale(size="smoke"), sets=("cte",)
     )
 
 

@@ -54,7 +54,7 @@ def test_one_more_build_takes_the_profile_of_an_earlier_source() -> None:
 
 def test_one_more_build_is_trained_for_another_time() -> None:
     subjects = parse(text_of(sizes=("quick", "full")), name="x").subjects
-    sizes = {one.name: one.training.size for one in subjects[-3:] if one.training}
+    sizes = {one.name: one.training.scale.size for one in subjects[-3:] if one.training}
     assert sizes == {"on-all": "smoke", "on-all-quick": "quick", "on-all-full": "full"}
 
 

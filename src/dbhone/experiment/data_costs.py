@@ -12,7 +12,6 @@ from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import Cost, DataCost, PlanStep, Train, Verify
 from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 
 
 def with_data(
@@ -42,8 +41,7 @@ def _data_of(step: PlanStep, experiment: Experiment, estimator: BuildEstimator) 
     match step:
         case Train(inputs=inputs, training=training):
             suite = suites.load(training.suite)
-            scale = suite_tasks.training_scale(suite, training.scale, training.size)
-            return estimator.data(inputs, training.settings, suite, scale)
+            return estimator.data(inputs, training.settings, suite, training.scale)
         case Verify(subject=name):
             subject = experiment.subject(name)
             suite = suites.load(experiment.suite)

@@ -69,10 +69,9 @@ class TrainingCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """What a profile-guided subject is trained on: sets of a suite, at a named size.
+    """What a profile-guided subject is trained on: sets of a suite, at a scale of its own.
 
-    The suite is ``foreign`` if it is another than what is measured. Otherwise ``scale`` is that of
-    the experiment, which decides on the data where the size does not.
+    The suite is ``foreign`` if it is another than what is measured.
     ``shares`` has, for each set, for how long it is run in comparison with the others. The server
     has the experiment's ``settings``, none of which a subject asks for alone. A ``command`` is run
     once, after the sets, of which there need be none then.
@@ -81,7 +80,6 @@ class Training:
     suite: str
     scale: Scale
     sets: tuple[str, ...]
-    size: str
     foreign: bool = False
     shares: tuple[float, ...] = ()
     settings: tuple[RequestedSetting, ...] = ()

@@ -108,7 +108,7 @@ class ServerTarget(Target):
         workload = ServerWorkload(
             suite=suite,
             driver=load_driver_of(ServerDriver, suite.driver),
-            scale=suite_tasks.training_scale(suite, training.scale, training.size),
+            scale=training.scale,
             drop_unknown=training.drop_unknown,
         )
         pool = ServerPool(session, workload, notify)

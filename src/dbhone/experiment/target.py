@@ -256,9 +256,7 @@ class Target(ABC):
 def training_tasks(training: Training) -> tuple[Task, ...]:
     """Return the driver's tasks in one iteration of training."""
     suite = suites.load(training.suite)
-    tasks = suite_tasks.tasks(
-        suite, training.sets, suite_tasks.training_scale(suite, training.scale, training.size)
-    )
+    tasks = suite_tasks.tasks(suite, training.sets, training.scale)
     shares = training.shares or (1.0,) * len(tasks)
     return tuple(task.with_share_of_time(share) for task, share in zip(tasks, shares, strict=True))
 
@@ -282,8 +280,7 @@ def _unusual_caching(training: Training) -> dict[str, object]:
 
     What is usual is left out, so that profiles are found that were made before this was told.
     """
-    suite = suites.load(training.suite)
-    scale = suite_tasks.training_scale(suite, training.scale, training.size)
+    scale = training.scale
     unusual: dict[str, object] = {}
     if scale.regime is not Regime.CACHED:
         unusual["regime"] = scale.regime.value

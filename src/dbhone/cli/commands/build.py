@@ -42,6 +42,7 @@ from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import known_versions
 from dbhone.units import duration, size
 from dbhone.workload import suite as suites
+from dbhone.workload import suite_tasks
 from dbhone.workload.task import Scale
 
 _VARIANT = "rel"
@@ -278,9 +279,8 @@ def _training(chosen: _Options, suite: str) -> Training:
         )
     return Training(
         suite=suite,
-        scale=Scale(size=chosen.size),
+        scale=suite_tasks.training_scale(loaded, Scale(size=chosen.size), chosen.size),
         sets=suites.full_names(loaded, sets),
-        size=chosen.size,
     )
 
 
