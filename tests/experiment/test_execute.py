@@ -34,7 +34,7 @@ from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.run_lifecycle import begin
 from dbhone.experiment.target import Answers, BuildResult, Schedule, ServerState
 from dbhone.home import Session
-from dbhone.measurement.record import Invocation, Run, RunState
+from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.store import Store
 from dbhone.source.tree import SourceTree
 from dbhone.verification.outcome import (
@@ -49,6 +49,7 @@ from tests.compilation.tiny import make_tree
 from tests.experiment.pretended import pretended_build
 from tests.experiment.test_load import GOOD
 from tests.experiment.test_requested_settings import EXPERIMENT as CONFIGURED
+from tests.measurement.store_records import invocation
 
 
 class PretendedService(BuildService):
@@ -125,7 +126,9 @@ class Bench:
         self.target = PretendedTarget()
         self._run_id = 0
 
-    def execute(self, experiment: Experiment, run: Run | None = None) -> Run:
+    def execute(self, declared: Experiment | str, run: Run | None = None) -> Run:
+        """Execute an experiment, or the one that a text declares."""
+        experiment = parse(declared, name="x.toml") if isinstance(declared, str) else declared
         self.events.clear()
         run = run or begin(experiment, self.session, self.store)
         self._run_id = run.id
@@ -190,9 +193,8 @@ def test_a_setting_that_no_server_has_is_refused_before_all_others_are_built(ben
     text = CONFIGURED.replace("sync_binlog", "sync_bin_log").replace(
         "b = {", 'b = { like = "a", variant = "o3" }\nc = {'
     )
-    experiment = parse(f"{text}set = {{ max_connections = 10 }}\n", name="x.toml")
     with pytest.raises(SettingsError, match="no setting 'sync_bin_log'"):
-        bench.execute(experiment)
+        bench.execute(f"{text}set = {{ max_connections = 10 }}\n")
     assert [what for stage, what in bench.begun() if stage == "build"] == ["a: rel with gcc"]
     assert bench.ended()[-1][0] != "build"
 
@@ -208,7 +210,7 @@ AMPLE = BESIDES.replace("1m30s", "10h")
 def test_an_optional_subject_is_left_out_where_it_would_leave_too_little_time(
     bench: Bench,
 ) -> None:
-    bench.execute(parse(SHORT, name="x.toml"))
+    bench.execute(SHORT)
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
     assert not any("pgo" in label for _, label in bench.begun())
     assert bench.left_out == ["pgo"]
@@ -247,7 +249,7 @@ def test_an_optional_subject_is_left_out_once_there_is_too_little_time_for_the_r
 
 
 def test_the_only_candidate_is_built_however_little_time_there_is(bench: Bench) -> None:
-    bench.execute(parse(GOOD.replace("1m30s", "1s"), name="x.toml"))
+    bench.execute(GOOD.replace("1m30s", "1s"))
     assert PretendedMeasuring.subjects == ("rel", "control", "pgo")
 
 
@@ -262,7 +264,7 @@ def test_a_subject_that_answers_nothing_is_broken_and_the_others_are_measured(
     bench: Bench, target: PretendedTarget, why: str
 ) -> None:
     bench.target = target
-    bench.execute(parse(AMPLE, name="x.toml"))
+    bench.execute(AMPLE)
     assert bench.broken == {"pgo": why}
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
 
@@ -270,7 +272,7 @@ def test_a_subject_that_answers_nothing_is_broken_and_the_others_are_measured(
 def test_where_the_base_tells_no_settings_no_other_subject_is_broken(bench: Bench) -> None:
     bench.target = PretendedTarget(silent={"rel", "control", "pgo"})
     with pytest.raises(ServerError, match="rel crashed"):
-        bench.execute(parse(AMPLE, name="x.toml"))
+        bench.execute(AMPLE)
     assert bench.broken == {}
 
 
@@ -324,17 +326,16 @@ def test_an_optional_subject_whose_build_fails_is_left_out_and_the_others_are_me
         return perform(service, step)
 
     monkeypatch.setattr(PretendedService, "perform", fail)
-    run = bench.execute(parse(AMPLE, name="x.toml"))
+    run = bench.execute(AMPLE)
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
     texts = [each.text for each in run.warnings if each.subject == "pgo"]
     assert texts == ["pgo was left out: its build failed: the compiler crashed"]
-    certain = parse(AMPLE.replace("optional = true", "optional = false"), name="x.toml")
     with pytest.raises(BuildError) as failed:
-        bench.execute(certain)
+        bench.execute(AMPLE.replace("optional = true", "optional = false"))
     with pytest.raises(
         DriverError, match=r"left out: pgo \(its build failed: the compiler"
     ) as none:
-        bench.execute(parse(GOOD, name="x.toml"))
+        bench.execute(GOOD)
     assert failed.value.subjects == none.value.subjects == ("pgo",)
 
 
@@ -354,22 +355,21 @@ def test_without_a_base_or_a_candidate_there_is_nothing_to_measure(
 ) -> None:
     bench.target = PretendedTarget(broken)
     with pytest.raises(DriverError) as error:
-        bench.execute(parse(GOOD, name="x.toml"))
+        bench.execute(GOOD)
     assert error.value.message == message
     assert (bench.run.state, bench.run.error) == (RunState.FAILED, message)
 
 
 def test_a_run_without_a_candidate_measures_the_base_and_its_control(bench: Bench) -> None:
     alone = "".join(line for line in GOOD.splitlines(keepends=True) if "pgo" not in line)
-    assert bench.execute(parse(alone, name="x.toml")).state is RunState.DONE
+    assert bench.execute(alone).state is RunState.DONE
     assert PretendedMeasuring.subjects == ("rel", "control")
 
 
 def test_a_subject_that_broke_takes_no_part_when_the_run_goes_on(bench: Bench) -> None:
-    experiment = parse(AMPLE, name="x.toml")
     bench.target = PretendedTarget(broken={"pgo"})
-    run = bench.execute(experiment)
-    bench.execute(experiment, run)
+    run = bench.execute(AMPLE)
+    bench.execute(AMPLE, run)
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
     assert not any("pgo" in label for _, label in bench.begun())
 
@@ -392,17 +392,16 @@ def test_a_subject_that_breaks_while_it_is_measured_is_kept_as_broken_before_mea
             return "target"
 
     monkeypatch.setattr(execute, "Measuring", Breaking)
-    bench.execute(parse(AMPLE, name="x.toml"))
+    bench.execute(AMPLE)
     assert kept == {"pgo": "its tables are damaged"}
 
 
 def test_a_run_whose_only_candidate_broke_fails_again_when_it_goes_on(bench: Bench) -> None:
-    experiment = parse(GOOD, name="x.toml")
     bench.target = PretendedTarget(broken={"pgo"})
     run: Run | None = None
     for _ in range(2):
         with pytest.raises(DriverError) as error:
-            bench.execute(experiment, run)
+            bench.execute(GOOD, run)
         assert error.value.message == NOTHING_LEFT
         run = bench.run
 
@@ -416,8 +415,7 @@ AGED = AMPLE.replace("[subjects]", 'old = "apt:sqlite3=1"\n[subjects]').replace(
 def test_the_source_of_a_profile_is_not_taken_for_that_of_the_subject_when_the_run_goes_on(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    experiment = parse(AGED, name="x.toml")
-    run = bench.execute(experiment)
+    run = bench.execute(AGED)
     before = make_tree(bench.session.workdir("before") / "source")
     use_tree, taken = PretendedService.use_tree, list[str]()
 
@@ -428,88 +426,62 @@ def test_the_source_of_a_profile_is_not_taken_for_that_of_the_subject_when_the_r
 
     monkeypatch.setattr(earlier_sessions, "kept_tree", lambda digest, _: before if digest else None)
     monkeypatch.setattr(PretendedService, "use_tree", use)
-    bench.execute(experiment, run)
+    bench.execute(AGED, run)
     assert taken == ["apt:sqlite3"]
 
 
 @pytest.mark.parametrize("derived", ["0" * 64, "1" * 64])
 def test_a_source_that_is_edited_before_it_is_built_is_known_again_when_the_run_goes_on(
-    bench: Bench, failed_once: tuple[Experiment, Run], monkeypatch: pytest.MonkeyPatch, derived: str
+    bench: Bench, failed_once: Run, monkeypatch: pytest.MonkeyPatch, derived: str
 ) -> None:
-    experiment, run = failed_once
     fetched = make_tree(bench.session.workdir("fetched") / "source")
     monkeypatch.setattr(PretendedService, "only_tree", fetched)
     edited = replace(fetched, digest=derived)
     monkeypatch.setattr(PretendedService, "tree_to_take", lambda *_: edited)
     changed = pytest.raises(UsageError, match="apt:sqlite3 is no longer what it was when run 1")
-    with contextlib.nullcontext() if derived == run.subjects[0].source_digest else changed:
-        assert bench.execute(experiment, bench.store.run(run.id)).state is RunState.DONE
-
-
-def record_failure(bench: Bench, run: Run, subject: str) -> None:
-    """Keep an invocation of a subject on the set main."""
-    invocation = Invocation(
-        block=0,
-        set="main",
-        subject=subject,
-        position=0,
-        started_at=datetime.now(UTC),
-        seconds=1.0,
-        command=("true",),
-        raw_output=b"",
-        failure="it crashed",
-        conditions={},
-        measurements=(),
-    )
-    bench.store.record(run.id, invocation)
+    with contextlib.nullcontext() if derived == failed_once.subjects[0].source_digest else changed:
+        assert bench.execute(AMPLE, bench.run).state is RunState.DONE
 
 
 def test_a_run_does_not_go_on_with_another_build_than_it_has_measured(bench: Bench) -> None:
-    experiment = parse(AMPLE, name="x.toml")
-    run = bench.execute(experiment)
-    record_failure(bench, run, "pgo")
+    run = bench.execute(AMPLE)
+    bench.store.record(run.id, invocation(0, "pgo", failure="it crashed"))
     for _ in range(2):
         with pytest.raises(UsageError, match="the build of pgo is no longer the one that") as error:
-            bench.execute(experiment, bench.store.run(run.id))
+            bench.execute(AMPLE, bench.run)
         assert error.value.hint == "begin a new run"
 
 
 @pytest.fixture
-def failed_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> tuple[Experiment, Run]:
-    """Return an experiment whose builds stay the same, and a run in which pgo has failed once."""
+def failed_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return a run of AMPLE in which pgo has failed once, and whose builds stay the same."""
     kept = pretended_build(bench.session.workdir("kept"))
     monkeypatch.setattr("tests.experiment.test_execute.pretended_build", lambda _: kept)
-    experiment = parse(AMPLE, name="x.toml")
-    run = bench.execute(experiment)
-    record_failure(bench, run, "pgo")
-    return experiment, run
+    run = bench.execute(AMPLE)
+    bench.store.record(run.id, invocation(0, "pgo", failure="it crashed"))
+    return run
 
 
-def test_a_run_goes_on_with_the_builds_that_it_has_measured(
-    bench: Bench, failed_once: tuple[Experiment, Run]
-) -> None:
-    experiment, run = failed_once
-    assert bench.execute(experiment, bench.store.run(run.id)).state is RunState.DONE
+def test_a_run_goes_on_with_the_builds_that_it_has_measured(bench: Bench, failed_once: Run) -> None:
+    assert bench.execute(AMPLE, bench.run).state is RunState.DONE
 
 
 def test_a_footnote_on_what_no_longer_counts_is_withdrawn_when_the_run_goes_on(
-    bench: Bench, failed_once: tuple[Experiment, Run]
+    bench: Bench, failed_once: Run
 ) -> None:
-    experiment, run = failed_once
-    failed = bench.execute(experiment, bench.store.run(run.id))
+    failed = bench.execute(AMPLE, bench.run)
     assert "failed-invocations" in {each.code for each in failed.warnings}
-    bench.store.supersede(run.id, block=0, set="main")
-    mended = bench.execute(experiment, bench.store.run(run.id))
+    bench.store.supersede(failed_once.id, block=0, set="main")
+    mended = bench.execute(AMPLE, bench.run)
     assert "failed-invocations" not in {each.code for each in mended.warnings}
 
 
 def test_a_footnote_tells_what_all_sessions_waited_for_other_hones(
-    bench: Bench, failed_once: tuple[Experiment, Run], monkeypatch: pytest.MonkeyPatch
+    bench: Bench, failed_once: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    experiment, run = failed_once
     monkeypatch.setattr(PretendedService, "waited", 40.0)
     for told in ("40 s were", "80 s were"):
-        run = bench.execute(experiment, bench.store.run(run.id))
+        run = bench.execute(AMPLE, bench.run)
         (text,) = (each.text for each in run.warnings if each.code == "waited")
         assert text.startswith(told)
 
@@ -520,7 +492,7 @@ def test_an_error_is_kept_with_the_run(bench: Bench, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(PretendedService, "perform", fail)
     with contextlib.suppress(HoneError):
-        bench.execute(parse(GOOD, name="x.toml"))
+        bench.execute(GOOD)
     assert (bench.run.state, bench.run.error) == (RunState.FAILED, "no more")
 
 
@@ -532,8 +504,6 @@ def test_a_full_disk_ends_a_run_as_failed_and_is_named(
 
     monkeypatch.setattr(PretendedService, "perform", fill)
     with pytest.raises(NoSpaceError):
-        bench.execute(parse(GOOD, name="x.toml"))
+        bench.execute(GOOD)
     assert bench.run.state is RunState.FAILED
-    assert (
-        bench.run.error == f"no space left on /home/scratch while run {bench.run.id} was executed"
-    )
+    assert bench.run.error == "no space left on /home/scratch while run 1 was executed"

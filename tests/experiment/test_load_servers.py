@@ -151,14 +151,11 @@ def test_a_subject_runs_like_another_unless_its_settings_differ() -> None:
     assert alike == {"rel": True, "control": True, "pgo": True, "big": False}
 
 
-def test_cpus_may_sleep_unless_the_experiment_says_otherwise() -> None:
-    assert not parse(GOOD, name="x.toml").awake
-    assert parse(f"{GOOD}\n[design]\nawake = true\n", name="x.toml").awake
-
-
-def test_what_is_hard_to_tell_is_asked_for_longer_unless_the_experiment_says_otherwise() -> None:
-    assert parse(GOOD, name="x.toml").allot
-    assert not parse(f"{GOOD}\n[design]\nallot = false\n", name="x.toml").allot
+def test_cpus_may_sleep_and_time_is_allotted_unless_the_experiment_says_otherwise() -> None:
+    usual = parse(GOOD, name="x.toml")
+    other = parse(f"{GOOD}\n[design]\nawake = true\nallot = false\n", name="x.toml")
+    assert (usual.awake, usual.allot) == (False, True)
+    assert (other.awake, other.allot) == (True, False)
 
 
 def test_slices_are_chosen_by_themselves_unless_it_is_said_how() -> None:
