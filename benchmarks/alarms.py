@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dbhone.analysis.precision import half_width
 from dbhone.analysis.verdict import Direction, Effect, Summary, differs, direction_of, overall
-from dbhone.experiment.execute import Execution, ExecutionContext
+from dbhone.experiment.execute import Execution
 from dbhone.experiment.load import parse
 from dbhone.experiment.run_lifecycle import begin
 from dbhone.home import Home, locate, open_session
@@ -120,11 +120,10 @@ def listed(words: Sequence[str]) -> str:
 def measured(texts: Sequence[str], home: Home) -> Iterator[tuple[Run, SampleArray]]:
     """Execute each experiment; yield its run with what was measured."""
     with open_session(home) as session, Store.open(home.database) as store:
-        context = ExecutionContext(session=session, store=store, listen=lambda _: None)
         for text in texts:
             experiment = parse(text, name="alarms", versions=known_versions(home))
             run = begin(experiment, session, store)
-            Execution(experiment, run, context).execute()
+            Execution(experiment, run, session, store, lambda _: None).execute()
             yield store.run(run.id), store.samples(run.id)
 
 

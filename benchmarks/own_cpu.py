@@ -21,7 +21,7 @@ from pathlib import Path
 from dbhone import process
 from dbhone.command import Command
 from dbhone.experiment.events import BlockEnded, Event, InvocationStarted
-from dbhone.experiment.execute import Execution, ExecutionContext
+from dbhone.experiment.execute import Execution
 from dbhone.experiment.load import load_named
 from dbhone.experiment.run_lifecycle import begin
 from dbhone.home import locate, open_session
@@ -76,8 +76,8 @@ def main() -> None:
     home = locate(options.home)
     with open_session(home) as session, Store.open(home.database) as store:
         experiment = load_named(options.experiment)
-        context = ExecutionContext(session=session, store=store, listen=meter.listen)
-        Execution(experiment, begin(experiment, session, store), context).execute()
+        run = begin(experiment, session, store)
+        Execution(experiment, run, session, store, meter.listen).execute()
     report(meter)
 
 

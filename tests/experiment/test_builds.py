@@ -102,9 +102,7 @@ def test_a_set_that_a_version_lacks_cannot_be_trained_on(tmp_path: Path) -> None
     program = tmp_path / "test" / "speedtest1.c"
     program.parent.mkdir()
     program.write_text('if( strcmp(zThisTest,"main")==0 ){ }')
-    training = Training(
-        suite="speedtest1", scale=Scale(size="smoke"), sets=("main", "json"), size="smoke"
-    )
+    training = Training(suite="speedtest1", scale=Scale(size="smoke"), sets=("main", "json"))
     with pytest.raises(UsageError, match="this version has no sets json"):
         check_trainable(training, tmp_path)
     check_trainable(dataclasses.replace(training, sets=("main",)), tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from dbhone.errors import HoneError, UsageError
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import (
-    CompareRequest,
     DesignOptions,
     Side,
     WorkloadOptions,
@@ -31,19 +29,20 @@ def _side(text: str, dbms: str = "postgresql") -> Side:
     return with_dbms(parse_side(text, KNOWN), lambda side: dbms)
 
 
-def _request(first: Side, second: Side) -> CompareRequest:
-    return CompareRequest(
-        first=first,
-        second=second,
-        train=("point-query",) if second.variant.profile_guided else (),
-        workload=WorkloadOptions(suite=None, size="quick"),
-        design=DesignOptions(budget=None, target=0.02, seed=1),
-    )
+WORKLOAD = WorkloadOptions(suite=None, size="quick")
+DESIGN = DesignOptions(budget=None, target=0.02, seed=1)
 
 
-def _experiment(first: str, second: str, dbms: str = "postgresql") -> Experiment:
-    request = _request(_side(first, dbms), _side(second, dbms))
-    return parse(compare_text(request), name="compare")
+def _experiment(
+    first: str,
+    second: str,
+    dbms: str = "postgresql",
+    workload: WorkloadOptions = WORKLOAD,
+    design: DesignOptions = DESIGN,
+) -> Experiment:
+    base, candidate = _side(first, dbms), _side(second, dbms)
+    train = ("point-query",) if candidate.variant.profile_guided else ()
+    return parse(compare_text(base, candidate, train, workload, design), name="compare")
 
 
 class TestWords:
@@ -160,14 +159,11 @@ class TestWhatIsWritten:
         assert _experiment("apt:sqlite3", "apt:sqlite3#o3", "sqlite").suite == "speedtest1"
 
     def test_it_says_what_was_asked_for(self) -> None:
-        request = dataclasses.replace(
-            _request(_side("apt:pg"), _side("apt:pg#o3")),
-            workload=WorkloadOptions(
-                suite=None, size="smoke", sets=("scan", "insert"), threads=(1, 4)
-            ),
-            design=DesignOptions(budget=90.0, target=0.005, seed=7),
+        workload = WorkloadOptions(
+            suite=None, size="smoke", sets=("scan", "insert"), threads=(1, 4)
         )
-        experiment = parse(compare_text(request), name="compare")
+        design_options = DesignOptions(budget=90.0, target=0.005, seed=7)
+        experiment = _experiment("apt:pg", "apt:pg#o3", workload=workload, design=design_options)
         assert experiment.sets == ("scan_range=100", "insert_range=100")
         assert (experiment.size, experiment.scale.threads) == ("smoke", (1, 4))
         design = experiment.design

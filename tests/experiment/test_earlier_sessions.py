@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
-
-import pytest
 
 from dbhone.experiment.earlier_sessions import progress_of
 from dbhone.measurement.store import Store
 from tests.measurement.store_records import MOMENT, begin, invocation, subject
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(tmp_path / "store.db") as opened:
-        yield opened
 
 
 def test_a_block_counts_once_all_sound_subjects_have_measured_it(store: Store) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dbhone.experiment.earlier_trials import earlier_trials
-from dbhone.measurement.record import Slice, Sliced
+from dbhone.measurement.record import Sliced
+from tests.measurement.store_records import a_slice
 
 NAMES = ("old", "new")
 STEADY = [1000, 1010, 990, 1005, 995, 1000, 1008, 992, 1003]
@@ -30,19 +32,15 @@ def trial(
             set=set_name,
             subject=name,
             slices=tuple(
-                Slice(
-                    round=number,
-                    position=position,
-                    began=float(number),
+                replace(
+                    a_slice(number, counted=counted and number >= tried),
                     seconds=0.5 if number < tried else seconds,
                     operations=count if number < tried else round(count * seconds / 0.5),
-                    errors=0,
-                    counted=counted and number >= tried,
                 )
                 for number, count in enumerate(operations)
             ),
         )
-        for position, name in enumerate(NAMES)
+        for name in NAMES
     ]
 
 

@@ -19,6 +19,7 @@ from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import Edit
 from dbhone.errors import UsageError
 from dbhone.experiment import estimates
+from dbhone.experiment.estimates import BuildEstimator, SpeedFactor
 from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.experiment.target import training_workload
 from dbhone.home import Session
@@ -31,7 +32,7 @@ from tests.compilation.test_profile import train
 from tests.compilation.tiny import Tiny, make_spec, make_tree
 
 INPUTS = BuildInputs(dbms="tiny", source="git:tiny@1", variant=parse_variant("pgo"))
-TRAINING = Training(suite="speedtest1", scale=Scale(size="smoke"), sets=("main",), size="smoke")
+TRAINING = Training(suite="speedtest1", scale=Scale(size="smoke"), sets=("main",))
 
 
 def subject(inputs: BuildInputs = INPUTS, training: Training = TRAINING) -> SubjectDeclaration:
@@ -62,6 +63,11 @@ def instrumented(tree: SourceTree, session: Session) -> None:
     builder.make(make_spec(tree, "pgo", pass_=Pass.INSTRUMENT), session, lambda _: None)
 
 
+@pytest.fixture
+def estimator(session: Session) -> BuildEstimator:
+    return BuildEstimator(session.home)
+
+
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the DBMS of the subjects be the tiny one."""
@@ -70,9 +76,8 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("instrumented")
 def test_a_build_by_a_recipe_that_has_changed_is_not_kept(
-    session: Session, monkeypatch: pytest.MonkeyPatch
+    estimator: BuildEstimator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    estimator = estimates.BuildEstimator(session.home)
     assert estimator.kept(subject()) == 1
     monkeypatch.setattr(BuildSpec, "digest", lambda _: "another")
     assert estimator.kept(subject()) == 0
@@ -81,16 +86,15 @@ def test_a_build_by_a_recipe_that_has_changed_is_not_kept(
 
 @pytest.mark.usefixtures("instrumented")
 def test_an_instrumented_build_that_two_variants_share_is_kept_for_the_other(
-    session: Session,
+    estimator: BuildEstimator,
 ) -> None:
     other = replaced(INPUTS, variant=parse_variant("lto+pgo"))
-    assert estimates.BuildEstimator(session.home).kept(subject(other)) == 1
+    assert estimator.kept(subject(other)) == 1
 
 
 def test_a_profile_is_kept_for_the_training_that_made_it(
-    tree: SourceTree, session: Session
+    tree: SourceTree, session: Session, estimator: BuildEstimator
 ) -> None:
-    estimator = estimates.BuildEstimator(session.home)
     profile = train(tree, session, "gcc", workload=training_workload(TRAINING))
     assert estimator.kept(subject()) == 2
     builder.make(make_spec(tree, "pgo", pass_=Pass.USE, profile=profile), session, lambda _: None)
@@ -103,26 +107,26 @@ def test_a_profile_is_kept_for_the_training_that_made_it(
 
 @pytest.mark.usefixtures("instrumented")
 def test_what_is_kept_before_a_step_that_cannot_be_looked_up_counts(
-    session: Session, monkeypatch: pytest.MonkeyPatch
+    estimator: BuildEstimator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unreadable(_: Training) -> object:
         raise UsageError("there is no such script")
 
     monkeypatch.setattr(estimates, "training_workload", unreadable)
-    assert estimates.BuildEstimator(session.home).kept(subject()) == 1
+    assert estimator.kept(subject()) == 1
 
 
 def test_a_profile_that_is_gone_is_made_again_and_so_is_what_took_it(
-    tree: SourceTree, session: Session
+    tree: SourceTree, session: Session, estimator: BuildEstimator
 ) -> None:
     profile = train(tree, session, "gcc", workload=training_workload(TRAINING))
     builder.make(make_spec(tree, "pgo", pass_=Pass.USE, profile=profile), session, lambda _: None)
     (profile.folder / "profile.json").unlink()
-    assert estimates.BuildEstimator(session.home).kept(subject()) == 1
+    assert estimator.kept(subject()) == 1
 
 
 def test_a_build_of_a_tree_that_is_changed_first_is_kept_too(
-    tree: SourceTree, session: Session, monkeypatch: pytest.MonkeyPatch
+    tree: SourceTree, session: Session, estimator: BuildEstimator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edit = Edit(
         name="faster", why="slow", file=Path("work.c"), template=None, replace={"s += i": "s -= i"}
@@ -133,7 +137,6 @@ def test_a_build_of_a_tree_that_is_changed_first_is_kept_too(
             return (edit,)
 
     monkeypatch.setattr(estimates, "load_dbms", lambda _: Edited())
-    estimator = estimates.BuildEstimator(session.home)
     assert estimator.kept(subject()) == 0
     changed = apply_edits(tree, (edit,), session, lambda _: None)
     spec = make_spec(changed, "pgo", pass_=Pass.INSTRUMENT, dbms=Edited())
@@ -143,11 +146,10 @@ def test_a_build_of_a_tree_that_is_changed_first_is_kept_too(
 
 @pytest.mark.usefixtures("instrumented")
 def test_an_instrumented_build_of_another_place_is_expected_to_be_made_again(
-    session: Session, monkeypatch: pytest.MonkeyPatch
+    estimator: BuildEstimator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     enclosed = process.can_enclose()
     monkeypatch.setattr(process, "can_enclose", lambda: not enclosed)
-    estimator = estimates.BuildEstimator(session.home)
     cost = estimator.cost(INPUTS, Pass.INSTRUMENT)
     assert estimator.kept(subject()) == 0
     assert not cost.guessed
@@ -155,9 +157,8 @@ def test_an_instrumented_build_of_another_place_is_expected_to_be_made_again(
 
 
 def test_a_version_is_known_once_its_source_is_kept(
-    tree: SourceTree, session: Session, monkeypatch: pytest.MonkeyPatch
+    tree: SourceTree, estimator: BuildEstimator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    estimator = estimates.BuildEstimator(session.home)
     assert estimator.version(INPUTS) == ""
     monkeypatch.setattr(estimates, "recall", lambda reference, home: tree)
     assert estimator.version(INPUTS) == (tree.path / "VERSION").read_text().strip() != ""
@@ -167,11 +168,10 @@ def test_a_version_is_known_once_its_source_is_kept(
 
 @pytest.mark.usefixtures("instrumented")
 def test_builds_by_other_means_tell_how_fast_this_machine_is(
-    session: Session, monkeypatch: pytest.MonkeyPatch
+    estimator: BuildEstimator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(estimates, "load_dbms", lambda _: Tiny(build_seconds=1e6))
     plain = replaced(INPUTS, variant=parse_variant("rel"))
-    estimator = estimates.BuildEstimator(session.home)
     cost = estimator.cost(plain, Pass.PLAIN)
     again = estimator.cost(replaced(plain, variant=parse_variant("lto")), Pass.PLAIN)
     assert cost.guessed
@@ -180,17 +180,17 @@ def test_builds_by_other_means_tell_how_fast_this_machine_is(
 
 @pytest.mark.usefixtures("tree")
 def test_what_was_never_built_here_is_guessed(
-    session: Session, monkeypatch: pytest.MonkeyPatch
+    estimator: BuildEstimator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(estimates, "load_dbms", lambda _: Tiny(build_seconds=30.0))
-    cost = estimates.BuildEstimator(session.home).cost(INPUTS, Pass.INSTRUMENT)
+    cost = estimator.cost(INPUTS, Pass.INSTRUMENT)
     assert cost.guessed
     assert cost.seconds > 0
 
 
 @pytest.mark.usefixtures("instrumented")
 def test_builds_of_another_version_tell_how_long_one_of_this_takes(
-    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    estimator: BuildEstimator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Growing(Tiny):
         def seconds_of(self, version: str) -> float:
@@ -199,7 +199,6 @@ def test_builds_of_another_version_tell_how_long_one_of_this_takes(
     monkeypatch.setattr(estimates, "load_dbms", lambda _: Growing())
     newer = make_tree(tmp_path / "newer")
     (newer.path / "VERSION").write_text("2.0\n")
-    estimator = estimates.BuildEstimator(session.home)
     plain = replaced(INPUTS, variant=parse_variant("rel"))
     again = replaced(INPUTS, copy_number=1)
     old = estimator.cost(plain, Pass.PLAIN), estimator.cost(again, Pass.INSTRUMENT)
@@ -210,7 +209,7 @@ def test_builds_of_another_version_tell_how_long_one_of_this_takes(
 
 
 def test_linking_layouts_is_expected_as_builds_like_it_took_for_one(
-    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, estimator: BuildEstimator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = replaced(INPUTS, variant=parse_variant("rel"))
     made = plain_build(
@@ -221,15 +220,13 @@ def test_linking_layouts_is_expected_as_builds_like_it_took_for_one(
         phase_seconds={"compile": 20.0, "layouts": 2.0},
     )
     monkeypatch.setattr(estimates, "all_builds", lambda home: (made,))
-    estimator = estimates.BuildEstimator(session.home)
     costs = [estimator.cost(replaced(plain, layouts=number), Pass.PLAIN) for number in (0, 4, 12)]
     assert [cost.seconds for cost in costs] == pytest.approx([20.0, 22.0, 26.0])
 
 
 def test_linking_layouts_is_guessed_to_take_longer_with_link_time_optimisation(
-    session: Session,
+    estimator: BuildEstimator,
 ) -> None:
-    estimator = estimates.BuildEstimator(session.home)
 
     def share(variant: str, layouts: int) -> float:
         inputs = replaced(INPUTS, variant=parse_variant(variant))
@@ -247,21 +244,21 @@ SECONDS = st.floats(0.1, 1e4)
 
 
 def test_nothing_learnt_leaves_what_is_expected() -> None:
-    assert estimates.SpeedFactor().factor == 1.0
+    assert SpeedFactor().factor == 1.0
 
 
 @given(st.lists(SECONDS, min_size=1), SECONDS)
 def test_a_machine_that_is_as_slow_each_time_is_expected_to_stay_so(
     builds: list[float], slowness: float
 ) -> None:
-    speed = estimates.SpeedFactor()
+    speed = SpeedFactor()
     for build in builds:
         speed.learn(build * speed.factor, build * slowness)
     assert speed.factor == pytest.approx(slowness)
 
 
 def test_a_build_that_was_there_tells_nothing() -> None:
-    speed = estimates.SpeedFactor()
+    speed = SpeedFactor()
     speed.learn(10.0, 20.0)
     speed.learn(0.0, 0.1)
     assert speed.factor == pytest.approx(2.0)

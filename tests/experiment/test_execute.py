@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 
@@ -25,16 +25,16 @@ from dbhone.experiment import earlier_sessions, execute
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Began, Ended, Event
-from dbhone.experiment.execute import Execution, ExecutionContext
+from dbhone.experiment.execute import Execution
 from dbhone.experiment.load import load_shipped, parse, shipped_names
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.plan import Compile, Cost, Fetch, PlanStep, PostLink, TakeReadyMade
 from dbhone.experiment.planning import make_plan
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.run_lifecycle import begin
-from dbhone.experiment.target import BuildResult, ResultDigest, Schedule, ServerState
+from dbhone.experiment.target import Answers, BuildResult, Schedule, ServerState
 from dbhone.home import Session
-from dbhone.measurement.record import Invocation, Run, RunState
+from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.store import Store
 from dbhone.source.tree import SourceTree
 from dbhone.verification.outcome import (
@@ -49,6 +49,7 @@ from tests.compilation.tiny import make_tree
 from tests.experiment.pretended import pretended_build
 from tests.experiment.test_load import GOOD
 from tests.experiment.test_requested_settings import EXPERIMENT as CONFIGURED
+from tests.measurement.store_records import invocation
 
 
 class PretendedService(BuildService):
@@ -69,14 +70,12 @@ class PretendedService(BuildService):
         return replace(tree, digest="0" * 64)  # as pretended builds say
 
 
+@dataclass
 class PretendedTarget:
     """Answers alike for all subjects but those that are named as broken."""
 
-    def __init__(
-        self, broken: frozenset[str] = frozenset(), silent: frozenset[str] = frozenset()
-    ) -> None:
-        self._broken = broken
-        self._silent = silent
+    broken: Collection[str] = ()
+    silent: Collection[str] = ()
 
     def __call__(self, _: object, builds: Mapping[str, object], *__: object) -> PretendedTarget:
         self._ask(builds)
@@ -84,7 +83,7 @@ class PretendedTarget:
 
     def _ask(self, subjects: Iterable[str]) -> None:
         for name in subjects:
-            if name in self._silent:
+            if name in self.silent:
                 raise ServerError(f"{name} crashed when asked for its settings")
 
     def check_settings(self, _experiment: object, subject: SubjectDeclaration, *_: object) -> None:
@@ -96,10 +95,10 @@ class PretendedTarget:
     def state(self, subject: str) -> ServerState:
         return ServerState()
 
-    def verify(self, subject: str) -> ResultDigest:
-        if subject in self._broken:
+    def verify(self, subject: str) -> Answers:
+        if subject in self.broken:
             raise DriverError("it crashed")
-        return ResultDigest(verifications={"all": "42"})
+        return {"all": "42"}
 
     def schedule(self) -> Schedule:
         return Schedule(tasks={}, steps=(), seconds={})
@@ -124,16 +123,32 @@ class Bench:
         self.session = session
         self.store = store
         self.events: list[Event] = []
-        self.run: Run | None = None
+        self.target = PretendedTarget()
+        self._run_id = 0
 
-    def execute(self, experiment: Experiment, run: Run | None = None) -> Run:
+    def execute(self, declared: Experiment | str, run: Run | None = None) -> Run:
+        """Execute an experiment, or the one that a text declares."""
+        experiment = parse(declared, name="x.toml") if isinstance(declared, str) else declared
         self.events.clear()
-        self.run = run or begin(experiment, self.session, self.store)
-        context = ExecutionContext(
-            session=self.session, store=self.store, listen=self.events.append
-        )
-        Execution(experiment, self.run, context).execute()
-        return self.store.run(self.run.id)
+        run = run or begin(experiment, self.session, self.store)
+        self._run_id = run.id
+        Execution(experiment, run, self.session, self.store, self.events.append).execute()
+        return self.run
+
+    @property
+    def run(self) -> Run:
+        """The last run, as it is kept."""
+        return self.store.run(self._run_id)
+
+    @property
+    def broken(self) -> dict[str, str]:
+        """Why subjects of the last run are broken."""
+        return {each.name: each.broken for each in self.run.subjects if each.broken}
+
+    @property
+    def left_out(self) -> list[str | None]:
+        """The subjects of the last run that were left out."""
+        return [each.subject for each in self.run.warnings if each.code == "left-out"]
 
     def begun(self) -> list[tuple[str, str]]:
         return [(event.stage, event.what) for event in self.events if isinstance(event, Began)]
@@ -149,9 +164,10 @@ def bench(session: Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     monkeypatch.setattr(execute.Execution, "_absence", lambda *_: None)
     monkeypatch.setattr(execute, "check_conditions", lambda *_: None)
     monkeypatch.setattr(execute, "Measuring", PretendedMeasuring)
-    monkeypatch.setattr(execute, "target_class", lambda _: PretendedTarget())
     with Store.open(session.home.database) as store:
-        yield Bench(session, store)
+        bench = Bench(session, store)
+        monkeypatch.setattr(execute, "target_class", lambda _: bench.target)
+        yield bench
 
 
 def told_by_plan(experiment: Experiment, bench: Bench) -> list[tuple[str, str]]:
@@ -177,9 +193,8 @@ def test_a_setting_that_no_server_has_is_refused_before_all_others_are_built(ben
     text = CONFIGURED.replace("sync_binlog", "sync_bin_log").replace(
         "b = {", 'b = { like = "a", variant = "o3" }\nc = {'
     )
-    experiment = parse(f"{text}set = {{ max_connections = 10 }}\n", name="x.toml")
     with pytest.raises(SettingsError, match="no setting 'sync_bin_log'"):
-        bench.execute(experiment)
+        bench.execute(f"{text}set = {{ max_connections = 10 }}\n")
     assert [what for stage, what in bench.begun() if stage == "build"] == ["a: rel with gcc"]
     assert bench.ended()[-1][0] != "build"
 
@@ -195,10 +210,10 @@ AMPLE = BESIDES.replace("1m30s", "10h")
 def test_an_optional_subject_is_left_out_where_it_would_leave_too_little_time(
     bench: Bench,
 ) -> None:
-    run = bench.execute(parse(SHORT, name="x.toml"))
+    bench.execute(SHORT)
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
     assert not any("pgo" in label for _, label in bench.begun())
-    assert [each.subject for each in run.warnings if each.code == "left-out"] == ["pgo"]
+    assert bench.left_out == ["pgo"]
 
 
 def test_an_optional_subject_is_built_where_the_machine_proves_faster_than_expected(
@@ -227,52 +242,38 @@ def test_an_optional_subject_is_left_out_once_there_is_too_little_time_for_the_r
     monkeypatch.setattr(BuildEstimator, "cost", lambda *_: Cost(seconds=0.1 * budget, guessed=True))
     monkeypatch.setattr(PretendedService, "perform", perform_slowly)
     monkeypatch.setattr(RunRecorder, "left", lambda _: left[0])
-    run = bench.execute(experiment)
+    bench.execute(experiment)
     assert ("build", "pgo: rel+lto+pgo with clang, instrumented") in bench.ended()
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
-    assert [each.subject for each in run.warnings if each.code == "left-out"] == ["pgo"]
+    assert bench.left_out == ["pgo"]
 
 
 def test_the_only_candidate_is_built_however_little_time_there_is(bench: Bench) -> None:
-    bench.execute(parse(GOOD.replace("1m30s", "1s"), name="x.toml"))
+    bench.execute(GOOD.replace("1m30s", "1s"))
     assert PretendedMeasuring.subjects == ("rel", "control", "pgo")
 
 
-def test_a_subject_that_answers_otherwise_is_broken_and_the_others_are_measured(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [
+        (PretendedTarget(broken={"pgo"}), "it crashed"),
+        (PretendedTarget(silent={"pgo"}), "pgo crashed when asked for its settings"),
+    ],
+)
+def test_a_subject_that_answers_nothing_is_broken_and_the_others_are_measured(
+    bench: Bench, target: PretendedTarget, why: str
 ) -> None:
-    target = PretendedTarget(frozenset({"pgo"}))
-    monkeypatch.setattr(execute, "target_class", lambda _: target)
-    run = bench.execute(parse(AMPLE, name="x.toml"))
-    assert {each.name: each.broken for each in run.subjects} == {
-        "rel": None,
-        "control": None,
-        "o1": None,
-        "pgo": "it crashed",
-    }
+    bench.target = target
+    bench.execute(AMPLE)
+    assert bench.broken == {"pgo": why}
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
 
 
-def test_a_subject_whose_server_tells_no_settings_is_broken_and_the_others_are_measured(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target = PretendedTarget(silent=frozenset({"pgo"}))
-    monkeypatch.setattr(execute, "target_class", lambda _: target)
-    run = bench.execute(parse(AMPLE, name="x.toml"))
-    broken = {each.name: each.broken for each in run.subjects if each.broken}
-    assert broken == {"pgo": "pgo crashed when asked for its settings"}
-    assert PretendedMeasuring.subjects == ("rel", "control", "o1")
-
-
-def test_where_the_base_tells_no_settings_no_other_subject_is_broken(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target = PretendedTarget(silent=frozenset({"rel", "control", "pgo"}))
-    monkeypatch.setattr(execute, "target_class", lambda _: target)
+def test_where_the_base_tells_no_settings_no_other_subject_is_broken(bench: Bench) -> None:
+    bench.target = PretendedTarget(silent={"rel", "control", "pgo"})
     with pytest.raises(ServerError, match="rel crashed"):
-        bench.execute(parse(AMPLE, name="x.toml"))
-    assert bench.run is not None
-    assert not any(each.broken for each in bench.store.run(bench.run.id).subjects)
+        bench.execute(AMPLE)
+    assert bench.broken == {}
 
 
 class PretendedVerification(Verification):
@@ -304,12 +305,10 @@ def test_a_subject_that_fails_a_test_is_broken_and_a_footnote_shows_what_the_tes
     experiment = parse(GOOD, name="x.toml")
     with pytest.raises(DriverError, match="nothing is left to compare"):
         bench.execute(replace(experiment, verification=Grade.SMOKE))
-    assert bench.run is not None
-    run = bench.store.run(bench.run.id)
-    broken = next(each.broken for each in run.subjects if each.name == "pgo")
-    assert broken is not None
-    assert broken.startswith("it fails 1 test of check list that the base passes: joins (results:")
-    notes = {each.subject: each for each in run.warnings if each.code == "failed-test"}
+    assert bench.broken["pgo"].startswith(
+        "it fails 1 test of check list that the base passes: joins (results:"
+    )
+    notes = {each.subject: each for each in bench.run.warnings if each.code == "failed-test"}
     assert notes.keys() == {"control", "pgo"}
     note = notes["pgo"]
     assert note.text.startswith("what joins of check list found in pgo, and not in the base: -1 /")
@@ -327,17 +326,16 @@ def test_an_optional_subject_whose_build_fails_is_left_out_and_the_others_are_me
         return perform(service, step)
 
     monkeypatch.setattr(PretendedService, "perform", fail)
-    run = bench.execute(parse(AMPLE, name="x.toml"))
+    run = bench.execute(AMPLE)
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
     texts = [each.text for each in run.warnings if each.subject == "pgo"]
     assert texts == ["pgo was left out: its build failed: the compiler crashed"]
-    certain = parse(AMPLE.replace("optional = true", "optional = false"), name="x.toml")
     with pytest.raises(BuildError) as failed:
-        bench.execute(certain)
+        bench.execute(AMPLE.replace("optional = true", "optional = false"))
     with pytest.raises(
         DriverError, match=r"left out: pgo \(its build failed: the compiler"
     ) as none:
-        bench.execute(parse(GOOD, name="x.toml"))
+        bench.execute(GOOD)
     assert failed.value.subjects == none.value.subjects == ("pgo",)
 
 
@@ -353,32 +351,25 @@ NOTHING_LEFT = "nothing is left to compare with rel; broken or left out: pgo (it
     ],
 )
 def test_without_a_base_or_a_candidate_there_is_nothing_to_measure(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, broken: set[str], message: str
+    bench: Bench, broken: set[str], message: str
 ) -> None:
-    target = PretendedTarget(frozenset(broken))
-    monkeypatch.setattr(execute, "target_class", lambda _: target)
+    bench.target = PretendedTarget(broken)
     with pytest.raises(DriverError) as error:
-        bench.execute(parse(GOOD, name="x.toml"))
+        bench.execute(GOOD)
     assert error.value.message == message
-    assert bench.run is not None
-    run = bench.store.run(bench.run.id)
-    assert (run.state, run.error) == (RunState.FAILED, message)
+    assert (bench.run.state, bench.run.error) == (RunState.FAILED, message)
 
 
 def test_a_run_without_a_candidate_measures_the_base_and_its_control(bench: Bench) -> None:
     alone = "".join(line for line in GOOD.splitlines(keepends=True) if "pgo" not in line)
-    assert bench.execute(parse(alone, name="x.toml")).state is RunState.DONE
+    assert bench.execute(alone).state is RunState.DONE
     assert PretendedMeasuring.subjects == ("rel", "control")
 
 
-def test_a_subject_that_broke_takes_no_part_when_the_run_goes_on(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    experiment = parse(AMPLE, name="x.toml")
-    target = PretendedTarget(frozenset({"pgo"}))
-    monkeypatch.setattr(execute, "target_class", lambda _: target)
-    run = bench.execute(experiment)
-    bench.execute(experiment, run)
+def test_a_subject_that_broke_takes_no_part_when_the_run_goes_on(bench: Bench) -> None:
+    bench.target = PretendedTarget(broken={"pgo"})
+    run = bench.execute(AMPLE)
+    bench.execute(AMPLE, run)
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
     assert not any("pgo" in label for _, label in bench.begun())
 
@@ -386,7 +377,7 @@ def test_a_subject_that_broke_takes_no_part_when_the_run_goes_on(
 def test_a_subject_that_breaks_while_it_is_measured_is_kept_as_broken_before_measuring_ends(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept: dict[str, str | None] = {}
+    kept: dict[str, str] = {}
 
     class Breaking(PretendedMeasuring):
         def __init__(
@@ -397,29 +388,22 @@ def test_a_subject_that_breaks_while_it_is_measured_is_kept_as_broken_before_mea
 
         def run(self) -> str:
             self.on_break("pgo", "its tables are damaged")
-            assert bench.run is not None
-            run = bench.store.run(bench.run.id)
-            kept.update({each.name: each.broken for each in run.subjects})
+            kept.update(bench.broken)
             return "target"
 
     monkeypatch.setattr(execute, "Measuring", Breaking)
-    bench.execute(parse(AMPLE, name="x.toml"))
-    assert kept == {"rel": None, "control": None, "o1": None, "pgo": "its tables are damaged"}
+    bench.execute(AMPLE)
+    assert kept == {"pgo": "its tables are damaged"}
 
 
-def test_a_run_whose_only_candidate_broke_fails_again_when_it_goes_on(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    experiment = parse(GOOD, name="x.toml")
-    target = PretendedTarget(frozenset({"pgo"}))
-    monkeypatch.setattr(execute, "target_class", lambda _: target)
+def test_a_run_whose_only_candidate_broke_fails_again_when_it_goes_on(bench: Bench) -> None:
+    bench.target = PretendedTarget(broken={"pgo"})
     run: Run | None = None
     for _ in range(2):
         with pytest.raises(DriverError) as error:
-            bench.execute(experiment, run)
+            bench.execute(GOOD, run)
         assert error.value.message == NOTHING_LEFT
-        assert bench.run is not None
-        run = bench.store.run(bench.run.id)
+        run = bench.run
 
 
 AGED = AMPLE.replace("[subjects]", 'old = "apt:sqlite3=1"\n[subjects]').replace(
@@ -431,10 +415,7 @@ AGED = AMPLE.replace("[subjects]", 'old = "apt:sqlite3=1"\n[subjects]').replace(
 def test_the_source_of_a_profile_is_not_taken_for_that_of_the_subject_when_the_run_goes_on(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    experiment = parse(AGED, name="x.toml")
-    bench.execute(experiment)
-    assert bench.run is not None
-    run = bench.store.run(bench.run.id)
+    run = bench.execute(AGED)
     before = make_tree(bench.session.workdir("before") / "source")
     use_tree, taken = PretendedService.use_tree, list[str]()
 
@@ -445,88 +426,62 @@ def test_the_source_of_a_profile_is_not_taken_for_that_of_the_subject_when_the_r
 
     monkeypatch.setattr(earlier_sessions, "kept_tree", lambda digest, _: before if digest else None)
     monkeypatch.setattr(PretendedService, "use_tree", use)
-    bench.execute(experiment, run)
+    bench.execute(AGED, run)
     assert taken == ["apt:sqlite3"]
 
 
 @pytest.mark.parametrize("derived", ["0" * 64, "1" * 64])
 def test_a_source_that_is_edited_before_it_is_built_is_known_again_when_the_run_goes_on(
-    bench: Bench, failed_once: tuple[Experiment, Run], monkeypatch: pytest.MonkeyPatch, derived: str
+    bench: Bench, failed_once: Run, monkeypatch: pytest.MonkeyPatch, derived: str
 ) -> None:
-    experiment, run = failed_once
     fetched = make_tree(bench.session.workdir("fetched") / "source")
     monkeypatch.setattr(PretendedService, "only_tree", fetched)
     edited = replace(fetched, digest=derived)
     monkeypatch.setattr(PretendedService, "tree_to_take", lambda *_: edited)
     changed = pytest.raises(UsageError, match="apt:sqlite3 is no longer what it was when run 1")
-    with contextlib.nullcontext() if derived == run.subjects[0].source_digest else changed:
-        assert bench.execute(experiment, bench.store.run(run.id)).state is RunState.DONE
-
-
-def record_failure(bench: Bench, run: Run, subject: str) -> None:
-    """Keep an invocation of a subject on the set main."""
-    invocation = Invocation(
-        block=0,
-        set="main",
-        subject=subject,
-        position=0,
-        started_at=datetime.now(UTC),
-        seconds=1.0,
-        command=("true",),
-        raw_output=b"",
-        failure="it crashed",
-        conditions={},
-        measurements=(),
-    )
-    bench.store.record(run.id, invocation)
+    with contextlib.nullcontext() if derived == failed_once.subjects[0].source_digest else changed:
+        assert bench.execute(AMPLE, bench.run).state is RunState.DONE
 
 
 def test_a_run_does_not_go_on_with_another_build_than_it_has_measured(bench: Bench) -> None:
-    experiment = parse(AMPLE, name="x.toml")
-    run = bench.execute(experiment)
-    record_failure(bench, run, "pgo")
+    run = bench.execute(AMPLE)
+    bench.store.record(run.id, invocation(0, "pgo", failure="it crashed"))
     for _ in range(2):
         with pytest.raises(UsageError, match="the build of pgo is no longer the one that") as error:
-            bench.execute(experiment, bench.store.run(run.id))
+            bench.execute(AMPLE, bench.run)
         assert error.value.hint == "begin a new run"
 
 
 @pytest.fixture
-def failed_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> tuple[Experiment, Run]:
-    """Return an experiment whose builds stay the same, and a run in which pgo has failed once."""
+def failed_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return a run of AMPLE in which pgo has failed once, and whose builds stay the same."""
     kept = pretended_build(bench.session.workdir("kept"))
     monkeypatch.setattr("tests.experiment.test_execute.pretended_build", lambda _: kept)
-    experiment = parse(AMPLE, name="x.toml")
-    run = bench.execute(experiment)
-    record_failure(bench, run, "pgo")
-    return experiment, run
+    run = bench.execute(AMPLE)
+    bench.store.record(run.id, invocation(0, "pgo", failure="it crashed"))
+    return run
 
 
-def test_a_run_goes_on_with_the_builds_that_it_has_measured(
-    bench: Bench, failed_once: tuple[Experiment, Run]
-) -> None:
-    experiment, run = failed_once
-    assert bench.execute(experiment, bench.store.run(run.id)).state is RunState.DONE
+def test_a_run_goes_on_with_the_builds_that_it_has_measured(bench: Bench, failed_once: Run) -> None:
+    assert bench.execute(AMPLE, bench.run).state is RunState.DONE
 
 
 def test_a_footnote_on_what_no_longer_counts_is_withdrawn_when_the_run_goes_on(
-    bench: Bench, failed_once: tuple[Experiment, Run]
+    bench: Bench, failed_once: Run
 ) -> None:
-    experiment, run = failed_once
-    failed = bench.execute(experiment, bench.store.run(run.id))
+    failed = bench.execute(AMPLE, bench.run)
     assert "failed-invocations" in {each.code for each in failed.warnings}
-    bench.store.supersede(run.id, block=0, set="main")
-    mended = bench.execute(experiment, bench.store.run(run.id))
+    bench.store.supersede(failed_once.id, block=0, set="main")
+    mended = bench.execute(AMPLE, bench.run)
     assert "failed-invocations" not in {each.code for each in mended.warnings}
 
 
 def test_a_footnote_tells_what_all_sessions_waited_for_other_hones(
-    bench: Bench, failed_once: tuple[Experiment, Run], monkeypatch: pytest.MonkeyPatch
+    bench: Bench, failed_once: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    experiment, run = failed_once
     monkeypatch.setattr(PretendedService, "waited", 40.0)
     for told in ("40 s were", "80 s were"):
-        run = bench.execute(experiment, bench.store.run(run.id))
+        run = bench.execute(AMPLE, bench.run)
         (text,) = (each.text for each in run.warnings if each.code == "waited")
         assert text.startswith(told)
 
@@ -537,10 +492,8 @@ def test_an_error_is_kept_with_the_run(bench: Bench, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(PretendedService, "perform", fail)
     with contextlib.suppress(HoneError):
-        bench.execute(parse(GOOD, name="x.toml"))
-    assert bench.run is not None
-    run = bench.store.run(bench.run.id)
-    assert (run.state, run.error) == (RunState.FAILED, "no more")
+        bench.execute(GOOD)
+    assert (bench.run.state, bench.run.error) == (RunState.FAILED, "no more")
 
 
 def test_a_full_disk_ends_a_run_as_failed_and_is_named(
@@ -551,8 +504,6 @@ def test_a_full_disk_ends_a_run_as_failed_and_is_named(
 
     monkeypatch.setattr(PretendedService, "perform", fill)
     with pytest.raises(NoSpaceError):
-        bench.execute(parse(GOOD, name="x.toml"))
-    assert bench.run is not None
-    run = bench.store.run(bench.run.id)
-    assert run.state is RunState.FAILED
-    assert run.error == f"no space left on /home/scratch while run {run.id} was executed"
+        bench.execute(GOOD)
+    assert bench.run.state is RunState.FAILED
+    assert bench.run.error == "no space left on /home/scratch while run 1 was executed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import pytest
 
@@ -10,22 +11,24 @@ from dbhone.errors import ExperimentError, UnknownName, UsageError
 from dbhone.experiment.load import load_shipped, parse
 from dbhone.experiment.templates import (
     DesignOptions,
-    HistoryRequest,
     WorkloadOptions,
     choose_versions,
     history_text,
 )
 from dbhone.measurement.record import Role
-from dbhone.source.known_versions import KnownVersions, known_versions
+from dbhone.source.known_versions import KnownVersion, KnownVersions, known_versions
 
 KNOWN = known_versions()
-REQUEST = HistoryRequest(
-    dbms="mysql",
-    versions=choose_versions(KNOWN, "mysql", ("8.0.12", "5.6.14", "5.7")),
-    workload=WorkloadOptions(suite=None, size="quick"),
-    design=DesignOptions(budget=3600.0, target=0.02, seed=1),
-)
-TEXT = history_text(REQUEST)
+VERSIONS = choose_versions(KNOWN, "mysql", ("8.0.12", "5.6.14", "5.7"))
+WORKLOAD = WorkloadOptions(suite=None, size="quick")
+DESIGN = DesignOptions(budget=3600.0, target=0.02, seed=1)
+
+
+def text_of(versions: Sequence[KnownVersion] = VERSIONS, **built: str) -> str:
+    return history_text("mysql", versions, WORKLOAD, DESIGN, **built)  # type: ignore[arg-type]
+
+
+TEXT = text_of()
 
 
 class TestWhatIsWritten:
@@ -39,21 +42,18 @@ class TestWhatIsWritten:
             "8.0.12": Role.CANDIDATE,
         }
         assert {each.inputs.source for each in experiment.subjects} == {
-            each.source for each in REQUEST.versions
+            each.source for each in VERSIONS
         }
         assert experiment.suite == "sysbench:micro"
         assert experiment.design.budget_seconds == 3600.0
         assert experiment.sets is None
 
     def test_it_says_what_was_asked_for(self) -> None:
-        request = dataclasses.replace(
-            REQUEST,
-            workload=WorkloadOptions(
-                suite=None, size="smoke", sets=("scan", "insert"), threads=(1, 4)
-            ),
-            design=DesignOptions(budget=90.0, target=0.005, seed=1),
+        workload = WorkloadOptions(
+            suite=None, size="smoke", sets=("scan", "insert"), threads=(1, 4)
         )
-        experiment = parse(history_text(request), name="x")
+        design = DesignOptions(budget=90.0, target=0.005, seed=1)
+        experiment = parse(history_text("mysql", VERSIONS, workload, design), name="x")
         assert experiment.sets == ("scan_range=100", "insert_range=100")
         assert experiment.scale.threads == (1, 4)
         assert experiment.size == "smoke"
@@ -63,12 +63,9 @@ class TestWhatIsWritten:
         assert '\norder = ["5.6.14", "5.7.22", "8.0.12"]\n' in TEXT
 
     def test_a_version_is_made_as_the_file_of_versions_says(self) -> None:
-        own = dataclasses.replace(
-            REQUEST.versions[1], source="dir:/opt/mysql", variant="ready-made"
-        )
+        own = dataclasses.replace(VERSIONS[1], source="dir:/opt/mysql", variant="ready-made")
         built = dataclasses.replace(own, name="8.0.36", source="git:/m@x", variant="lto")
-        versions = (REQUEST.versions[0], own, built)
-        text = history_text(dataclasses.replace(REQUEST, versions=versions))
+        text = text_of((VERSIONS[0], own, built))
         made = {each.name: each.inputs.variant.name for each in parse(text, name="x").subjects}
         assert made == {
             "5.6.14": "ready-made",
@@ -78,22 +75,17 @@ class TestWhatIsWritten:
         }
 
     def test_what_is_built_is_built_by_the_named_compiler(self) -> None:
-        built = dataclasses.replace(
-            REQUEST.versions[1], name="8.0.36", source="git:/m@x", variant=None
-        )
-        request = dataclasses.replace(
-            REQUEST, versions=(REQUEST.versions[0], built), variant="lto", compiler="clang-19"
-        )
-        text = history_text(request)
+        built = dataclasses.replace(VERSIONS[1], name="8.0.36", source="git:/m@x", variant=None)
+        text = text_of((VERSIONS[0], built), variant="lto", compiler="clang-19")
         subjects = parse(text, name="x").subjects
         assert {each.name: each.inputs.compiler for each in subjects}["8.0.36"] == "clang-19"
         assert text.count("clang-19") == 1, "nothing compiles a ready-made version"
 
     def test_where_nothing_is_built_it_cannot_be_said_how(self) -> None:
         with pytest.raises(UsageError, match="are ready-made, and no compiler makes them"):
-            history_text(dataclasses.replace(REQUEST, compiler="clang"))
+            text_of(compiler="clang")
         with pytest.raises(UsageError, match="are ready-made, and no variant makes them"):
-            history_text(dataclasses.replace(REQUEST, variant="lto"))
+            text_of(variant="lto")
 
     def test_it_needs_no_file_of_versions_to_be_repeated(self) -> None:
         assert "known:" not in TEXT

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from dbhone.errors import UnknownName, UsageError
-from dbhone.experiment.join import JoinRequest, joining_name, joining_text
+from dbhone.experiment.join import joining_name, joining_text
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Servers
 from dbhone.experiment.templates import DesignOptions
@@ -63,18 +64,14 @@ def version(name: str) -> KnownVersion:
     return replace(KNOWN.find("mysql", "8.0.12"), name=name)
 
 
-def request(*names: str, run: Run | None = None, anchor: str | None = None) -> JoinRequest:
-    return JoinRequest(
-        run=run or a_run(),
-        dbms="mysql",
-        versions=tuple(version(name) for name in names),
-        anchor=anchor,
-        design=DesignOptions(budget=None, target=0.02, seed=3),
-    )
+def text_of(*names: str, run: Run | None = None, dbms: str = "mysql", **chosen: Any) -> str:
+    versions = tuple(version(name) for name in names)
+    design = DesignOptions(budget=None, target=0.02, seed=3)
+    return joining_text(run or a_run(), dbms, versions, design, **chosen)
 
 
 def test_new_versions_stand_beside_the_nearest_older_one_of_the_run() -> None:
-    experiment = parse(joining_text(request("8.0.12", "8.0.33")), name="x")
+    experiment = parse(text_of("8.0.12", "8.0.33"), name="x")
     assert {each.name: each.role for each in experiment.subjects} == {
         "5.7.22": Role.BASE,
         "control": Role.CONTROL,
@@ -87,7 +84,7 @@ def test_new_versions_stand_beside_the_nearest_older_one_of_the_run() -> None:
 
 def test_the_work_and_the_settings_are_those_of_the_run() -> None:
     first = parse(EXPERIMENT, name="x")
-    second = parse(joining_text(request("8.0.12")), name="x")
+    second = parse(text_of("8.0.12"), name="x")
     assert (second.suite, second.size, second.sets) == (first.suite, first.size, first.sets)
     assert second.scale == first.scale
     asked = {each.name: each.settings for each in first.subjects}
@@ -96,7 +93,7 @@ def test_the_work_and_the_settings_are_those_of_the_run() -> None:
         "control": asked["5.7.22"],
         "8.0.12": asked["5.7.22"],
     }
-    table = tomllib.loads(joining_text(request("8.0.12")))
+    table = tomllib.loads(text_of("8.0.12"))
     assert table["workload"] == tomllib.loads(EXPERIMENT)["workload"]
     assert table["config"] == tomllib.loads(EXPERIMENT)["config"]
 
@@ -105,34 +102,34 @@ def test_a_run_that_was_measured_in_layouts_cannot_be_joined() -> None:
     subjects = tuple(replace(each, inputs={"layouts": 12}) for each in a_run().subjects)
     in_layouts = a_run(subjects=subjects, experiment=f"{EXPERIMENT}layouts = 6\n")
     with pytest.raises(UsageError, match="run 7 was measured in layouts"):
-        joining_text(request("8.0.12", run=in_layouts))
+        text_of("8.0.12", run=in_layouts)
 
 
 def test_some_of_the_sets_will_do() -> None:
-    text = joining_text(replace(request("8.0.12"), sets=("scan",)))
+    text = text_of("8.0.12", sets=("scan",))
     assert parse(text, name="x").sets == ("scan_range=100",)
 
 
 def test_older_versions_become_the_base() -> None:
-    experiment = parse(joining_text(request("5.5.62")), name="x")
+    experiment = parse(text_of("5.5.62"), name="x")
     assert experiment.base.name == "5.5.62"
     assert "5.6.14" in {each.name for each in experiment.subjects}
 
 
 def test_another_anchor_can_be_chosen() -> None:
-    experiment = parse(joining_text(request("8.0.12", anchor="5.6.14")), name="x")
+    experiment = parse(text_of("8.0.12", anchor="5.6.14"), name="x")
     assert experiment.base.name == "5.6.14"
 
 
 def test_the_design_is_its_own() -> None:
-    design = parse(joining_text(request("8.0.12")), name="x").design
+    design = parse(text_of("8.0.12"), name="x").design
     assert (design.budget_seconds, design.seed) == (45 * 60.0, 3)
 
 
 def test_what_would_keep_the_runs_apart_is_taken_over_from_its_design() -> None:
     run = a_run(experiment=f'{EXPERIMENT}awake = true\nallot = false\nslices = "fresh"\n')
     first = parse(run.experiment, name="x")
-    second = parse(joining_text(request("8.0.12", run=run)), name="x")
+    second = parse(text_of("8.0.12", run=run), name="x")
     assert first.awake
     assert (second.awake, second.allot, second.slices) == (first.awake, first.allot, first.slices)
 
@@ -152,22 +149,24 @@ def test_as_many_servers_are_up_at_a_time_as_in_the_run(
 ) -> None:
     note = Warning(code=chosen, text="")
     run = a_run(experiment=f"{EXPERIMENT}{design}", warnings=(note,))
-    assert parse(joining_text(request("8.0.12", run=run)), name="x").servers is servers
+    assert parse(text_of("8.0.12", run=run), name="x").servers is servers
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("names", "asked", "said"),
     [
-        (request("5.7.22"), "run 7 has 5.7.22 already"),
-        (request(), "no version to join run 7 is named"),
-        (request("8.0.12", run=a_run(experiment="")), "run 7 is not a history"),
-        (request("8.0.12", anchor="5.5"), "there is no version in run 7 '5.5'"),
-        (replace(request("8.0.12"), dbms="mariadb"), "run 7 is of mysql, not of mariadb"),
+        (("5.7.22",), {}, "run 7 has 5.7.22 already"),
+        ((), {}, "no version to join run 7 is named"),
+        (("8.0.12",), {"run": a_run(experiment="")}, "run 7 is not a history"),
+        (("8.0.12",), {"anchor": "5.5"}, "there is no version in run 7 '5.5'"),
+        (("8.0.12",), {"dbms": "mariadb"}, "run 7 is of mysql, not of mariadb"),
     ],
 )
-def test_what_cannot_join_is_refused(asked: JoinRequest, said: str) -> None:
+def test_what_cannot_join_is_refused(
+    names: tuple[str, ...], asked: dict[str, Any], said: str
+) -> None:
     with pytest.raises((UsageError, UnknownName)) as error:
-        joining_text(asked)
+        text_of(*names, **asked)
     assert said in error.value.message
 
 
@@ -176,14 +175,11 @@ def test_a_version_that_broke_is_no_anchor() -> None:
         replace(each, broken="it crashed") if each.name == "5.7.22" else each
         for each in a_run().subjects
     )
-    text = joining_text(request("8.0.12", run=a_run(subjects=broken)))
+    text = text_of("8.0.12", run=a_run(subjects=broken))
     assert parse(text, name="x").base.name == "5.6.14"
 
 
 def test_it_stands_beside_the_file_of_the_run_if_that_was_one() -> None:
-    assert joining_name(request("8.0.12", run=a_run(experiment_name="mysql-history"))) == (
-        "mysql-joins-7"
-    )
-    assert joining_name(request("8.0.12", run=a_run(experiment_name="/e/mine.toml"))) == (
-        "/e/mysql-joins-7.toml"
-    )
+    assert joining_name(a_run(experiment_name="mysql-history"), "mysql") == "mysql-joins-7"
+    beside = joining_name(a_run(experiment_name="/e/mine.toml"), "mysql")
+    assert beside == "/e/mysql-joins-7.toml"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import MachineError, SettingsError
-from dbhone.experiment.levers import apply_levers, lacking, settings_with, uses_huge_pages
+from dbhone.experiment.levers import apply_levers, lacking, uses_huge_pages
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.instance import applied_levers
@@ -41,7 +40,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def declared(name: str, text: str = TEXT) -> tuple[Experiment, SubjectDeclaration]:
     experiment = parse(text, name="x.toml")
-    return experiment, next(each for each in experiment.subjects if each.name == name)
+    return experiment, experiment.subject(name)
 
 
 def test_what_the_machine_has_is_pulled() -> None:
@@ -53,9 +52,7 @@ def test_what_the_machine_has_is_pulled() -> None:
 
 
 def test_a_subject_without_levers_asks_for_nothing() -> None:
-    experiment, subject = declared("rel")
-    assert apply_levers(experiment, subject).changes == ()
-    assert settings_with(subject, apply_levers(experiment, subject)) == ()
+    assert apply_levers(*declared("rel")).changes == ()
 
 
 def test_what_the_machine_lacks_is_told_with_the_lever() -> None:
@@ -81,10 +78,7 @@ def test_huge_pages_are_counted_for_all_servers_that_have_them() -> None:
     assert error.hint == "reserve them, as root: sysctl vm.nr_hugepages=1080"
     # Cold servers run one after the other.
     assert lacking(*declared("huge", f'{TEXT}regime = "cold"\n'), "") is None
-    experiment, subject = declared("huge", text)
-    assert settings_with(subject, apply_levers(experiment, subject)) == (
-        RequestedSetting(name="huge_pages", value="on"),
-    )
+    assert apply_levers(*declared("huge", text)).whole.settings == {"huge_pages": "on"}
 
 
 @pytest.mark.parametrize(("version", "refused"), [("5.7.22", True), ("8.0.39", False)])

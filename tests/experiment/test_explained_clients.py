@@ -79,18 +79,14 @@ def test_a_batch_is_told_by_its_runs_and_what_runs_for_a_time_by_its_operations(
     assert work_of(first_task("sysbench:connect")) is Work.OPERATION
 
 
-def test_a_batch_that_takes_longer_than_a_slice_runs_once(servers: Servers) -> None:
+@pytest.mark.parametrize(("seconds", "runs"), [(2.0, 1), (7.0, 3)])
+def test_a_batch_runs_once_and_again_while_the_slice_has_time_left(
+    servers: Servers, seconds: float, runs: int
+) -> None:
     batch = clients(servers, "batch:insert-select")
-    batch.work(0, 0, 2.0)
-    assert batch.finished == 1
-    assert batch.cpu_seconds == pytest.approx(0.3)
-
-
-def test_a_short_batch_runs_again_while_the_slice_has_time_left(servers: Servers) -> None:
-    batch = clients(servers, "batch:insert-select")
-    batch.work(0, 0, 7.0)
-    assert batch.finished == 3
-    assert batch.cpu_seconds == pytest.approx(0.9)
+    batch.work(0, 0, seconds)
+    assert batch.finished == runs
+    assert batch.cpu_seconds == pytest.approx(0.3 * runs)
 
 
 def test_other_clients_run_once_for_the_length_of_the_slice(servers: Servers) -> None:

@@ -12,6 +12,7 @@ from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import load_dbms, system_names
 from dbhone.errors import SourceError, UnknownName, UsageError
+from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import (
     foresee_dbms,
     goal_names,
@@ -25,7 +26,7 @@ from dbhone.sandbox import TRUST_VARIABLE
 from dbhone.verification.outcome import Grade
 
 
-class Known:
+class Known(BuildEstimator):
     """What is known of sources: nothing is kept, and all are of one version."""
 
     def __init__(self, version: str = "") -> None:

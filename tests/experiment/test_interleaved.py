@@ -22,12 +22,13 @@ from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.trial import SubjectResult, Trial
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
-from dbhone.measurement.record import Slice, Sliced, Warning
+from dbhone.measurement.record import Sliced, Warning
 from dbhone.measurement.series import CPU, PACE
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import Task
 from tests.experiment.pretended import pretended_server
+from tests.measurement.store_records import a_slice
 from tests.workload.counted import client, needs_sysbench, sleeping
 
 pytestmark = needs_sysbench
@@ -126,6 +127,12 @@ class Stand:
             slow=self.slow_before,
         )
 
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Stand]:
+        """Return it with its servers up."""
+        with self.up.open(NAMES, 0):
+            yield self
+
     def _tell(self, warning: Warning) -> None:
         self.slow.append((warning.step, warning.code))
 
@@ -138,27 +145,13 @@ class Stand:
         return {result.subject: result for result in results}
 
 
-@contextlib.contextmanager
-def stand(
-    servers: Sleepers,
-    session: Session,
-    *,
-    observe: bool = False,
-    earlier: Sequence[Sliced] = (),
-    slow_before: frozenset[str] = frozenset(),
-) -> Iterator[Stand]:
-    made = Stand(servers, session, observe, earlier, slow_before)
-    with made.up.open(NAMES, 0):
-        yield made
-
-
 def nothing_runs() -> bool:
     names = (each.name() for each in psutil.Process().children(recursive=True))
     return "sysbench" not in names
 
 
 def test_each_round_has_a_slice_of_each_subject_in_an_order_of_its_own(session: Session) -> None:
-    with stand(Sleepers(), session) as made:
+    with Stand(Sleepers(), session).opened() as made:
         results = made.results()
     assert {name: result.position for name, result in results.items()} == {"old": 0, "new": 1}
     for number in range(ROUNDS.count):
@@ -174,7 +167,7 @@ def test_each_round_has_a_slice_of_each_subject_in_an_order_of_its_own(session: 
 
 
 def test_the_figures_are_those_of_the_slices(session: Session) -> None:
-    with stand(Sleepers({"new": {"refuse": 5}}), session) as made:
+    with Stand(Sleepers({"new": {"refuse": 5}}), session).opened() as made:
         results = made.results()
     for result in results.values():
         counted = [one for one in result.slices if one.counted]
@@ -198,7 +191,7 @@ def test_what_a_server_used_was_used_for_the_events_that_pauses_cut_as_well(
     monkeypatch.setattr(
         PausableClient, "executed_events", lambda driver: 1000 * driver.finished_events()
     )
-    with stand(Sleepers(), session) as made:
+    with Stand(Sleepers(), session).opened() as made:
         result = made.results()["old"]
     (step,) = result.driver.require_report().steps
     assert result.used_for is not None
@@ -211,7 +204,7 @@ def test_rounds_are_left_out_as_most_trials_of_their_set_so_far_show(
     seemed = iter([1, 0, 1])
     monkeypatch.setattr("dbhone.experiment.interleaved.unsettled", lambda _: next(seemed))
     monkeypatch.setattr("dbhone.experiment.interleaved.most_unsettled", lambda _: 1)
-    with stand(Sleepers(), session) as made:
+    with Stand(Sleepers(), session).opened() as made:
         trials = [made.results()["old"].slices for _ in range(3)]
     left_out = [[one.round for one in slices if not one.counted] for slices in trials]
     assert left_out == [[0], [], [0]]
@@ -225,19 +218,10 @@ def earlier_trial(block: int = 0) -> list[Sliced]:
             set="sleep",
             subject=name,
             slices=tuple(
-                Slice(
-                    round=number,
-                    position=position,
-                    began=float(number),
-                    seconds=0.5,
-                    operations=100,
-                    errors=0,
-                    counted=True,
-                )
-                for number in range(8)
+                replace(a_slice(number), seconds=0.5, operations=100) for number in range(8)
             ),
         )
-        for position, name in enumerate(NAMES)
+        for name in NAMES
     ]
 
 
@@ -246,7 +230,9 @@ def test_trials_of_earlier_sessions_tell_how_many_rounds_are_left_out(
 ) -> None:
     monkeypatch.setattr("dbhone.experiment.interleaved.unsettled", lambda _: 1)
     monkeypatch.setattr("dbhone.experiment.interleaved.most_unsettled", lambda _: 1)
-    with stand(Sleepers(), session, earlier=[*earlier_trial(0), *earlier_trial(1)]) as made:
+    with Stand(
+        Sleepers(), session, earlier=[*earlier_trial(0), *earlier_trial(1)]
+    ).opened() as made:
         assert all(one.counted for one in made.results()["old"].slices)
 
 
@@ -255,7 +241,7 @@ def test_a_set_that_an_earlier_session_measured_in_slices_is_so_again_after_a_st
 ) -> None:
     looks(monkeypatch, None, None, None)
     servers = Sleepers()
-    with stand(servers, session, earlier=earlier_trial()) as made:
+    with Stand(servers, session, earlier=earlier_trial()).opened() as made:
         made.results()
         again = made.results()
     assert made.slow == [("sleep", "stalled-trial")]
@@ -267,14 +253,14 @@ def test_a_set_that_an_earlier_session_found_slow_is_measured_by_fresh_clients(
     session: Session,
 ) -> None:
     servers = Sleepers()
-    with stand(servers, session, slow_before=frozenset({"sleep"})) as made:
+    with Stand(servers, session, slow_before=frozenset({"sleep"})).opened() as made:
         made.results()
     assert servers.fresh == [*NAMES]
     assert made.slow == []
 
 
 def test_what_is_observed_is_told_of_the_slices_alone(session: Session) -> None:
-    with stand(Sleepers(), session, observe=True) as made:
+    with Stand(Sleepers(), session, observe=True).opened() as made:
         turnout = made.results()["old"]
     series = {each.quantity: each for each in turnout.series}
     assert {PACE, CPU} <= set(series)
@@ -289,7 +275,7 @@ def test_a_set_of_slow_operations_is_measured_by_fresh_clients_from_then_on(
 ) -> None:
     monkeypatch.setattr("dbhone.experiment.interleaved._MIN_EVENTS_PER_SLICE", 10**9)
     servers = Sleepers()
-    with stand(servers, session) as made:
+    with Stand(servers, session).opened() as made:
         made.results()
         made.results()
         assert made.slow == [("sleep", "slow-operations")]
@@ -311,7 +297,7 @@ def test_a_slice_lasts_until_an_operation_has_ended(
     """However long that takes: a stall belongs to the slice in which it began."""
     looks(monkeypatch, short := Rounds(seconds=1e-4, count=4))
     servers = Sleepers({name: {"sleep": 40} for name in NAMES})
-    with stand(servers, session) as made:
+    with Stand(servers, session).opened() as made:
         results = made.results()
     for result in results.values():
         slices = [one for one in result.slices if one.counted]
@@ -325,7 +311,7 @@ def test_a_moment_of_standstill_at_the_beginning_changes_nothing(
 ) -> None:
     looks(monkeypatch, *[slow] * times)
     servers = Sleepers()
-    with stand(servers, session) as made:
+    with Stand(servers, session).opened() as made:
         slices = made.results()["old"].slices
         assert made.slow == []
     assert [one.round for one in slices] == list(range(max(ROUNDS.count, times + 1)))
@@ -336,7 +322,7 @@ def test_a_set_that_was_measured_in_slices_is_so_again_after_a_pass_that_stood_s
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     servers = Sleepers()
-    with stand(servers, session) as made:
+    with Stand(servers, session).opened() as made:
         made.results()
         looks(monkeypatch, None, None, None)
         made.results()
@@ -353,7 +339,7 @@ def test_slow_operations_are_looked_at_again_only_where_they_are_new(
     slow = [Rounds(seconds=1.2, count=2)] * 3
     slightly_slower = Rounds(seconds=1.5, count=2)
     looks(monkeypatch, *slow, slightly_slower)
-    with stand(Sleepers(), session) as made:
+    with Stand(Sleepers(), session).opened() as made:
         trials = [
             [one.counted for one in made.results()["old"].slices].index(True) for _ in range(2)
         ]
@@ -365,7 +351,7 @@ def test_longer_operations_get_longer_slices_and_the_first_were_trials(
 ) -> None:
     longer = Rounds(seconds=0.4, count=3)
     monkeypatch.setattr("dbhone.experiment.interleaved.fitting_rounds", lambda *_: longer)
-    with stand(Sleepers(), session) as made:
+    with Stand(Sleepers(), session).opened() as made:
         slices = made.results()["old"].slices
     trials, others = slices[:-3], slices[-3:]
     assert trials
@@ -376,7 +362,7 @@ def test_longer_operations_get_longer_slices_and_the_first_were_trials(
 
 def test_a_client_that_dies_fails_its_subject_and_no_other(session: Session) -> None:
     servers = Sleepers({"new": {"die": 20}})
-    with stand(servers, session) as made:
+    with Stand(servers, session).opened() as made:
         results = made.results()
         assert made.up.running("new").server is not None, "its server is not to blame"
     assert "sleeper" in (results["new"].driver.failure or "")
@@ -387,7 +373,7 @@ def test_a_client_that_dies_fails_its_subject_and_no_other(session: Session) -> 
 
 def test_a_server_that_crashed_is_told_and_all_are_started_anew(session: Session) -> None:
     servers = Sleepers({"new": {"die": 20}})
-    with stand(servers, session) as made:
+    with Stand(servers, session).opened() as made:
         servers.crash("new")
         results = made.results()
         assert results["new"].driver.failure == "new crashed"
@@ -402,7 +388,7 @@ def test_a_server_that_crashed_where_operations_are_slow_is_started_anew(
 ) -> None:
     monkeypatch.setattr("dbhone.experiment.interleaved._MIN_EVENTS_PER_SLICE", 10**9)
     servers = Sleepers({"new": {"die": 20}})
-    with stand(servers, session) as made:
+    with Stand(servers, session).opened() as made:
         servers.crash("new")
         made.results()
     assert made.slow == [("sleep", "slow-operations")]
@@ -411,7 +397,7 @@ def test_a_server_that_crashed_where_operations_are_slow_is_started_anew(
 
 
 def test_a_server_that_did_not_start_is_told_and_the_others_are_measured(session: Session) -> None:
-    with stand(Sleepers(refusing={"old"}), session) as made:
+    with Stand(Sleepers(refusing={"old"}), session).opened() as made:
         results = made.results()
     assert results["old"].driver.failure == "old did not start"
     assert results["new"].driver.failure is None
@@ -422,7 +408,7 @@ def test_an_interrupt_leaves_no_frozen_client_and_no_file(session: Session) -> N
         if done:
             raise KeyboardInterrupt
 
-    with stand(Sleepers(), session) as made, pytest.raises(KeyboardInterrupt):
+    with Stand(Sleepers(), session).opened() as made, pytest.raises(KeyboardInterrupt):
         made.results(interrupt)
     assert nothing_runs()
     assert list(session.scratch.iterdir()) == []

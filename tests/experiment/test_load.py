@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.errors import UsageError
-from dbhone.experiment.load import load_file, load_named, load_shipped, parse, shipped_names
+from dbhone.experiment.load import load_file, load_named, parse
 from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.measurement.record import Role
 from dbhone.workload.task import Scale
@@ -40,7 +40,7 @@ blocks = { min = 3, max = 9 }
 
 
 def subject(text: str, name: str) -> SubjectDeclaration:
-    return next(each for each in parse(text, name="x.toml").subjects if each.name == name)
+    return parse(text, name="x.toml").subject(name)
 
 
 def test_a_file_is_read_whole() -> None:
@@ -62,9 +62,7 @@ def test_like_takes_over_what_is_not_said() -> None:
         "clang",
     )
     assert pgo.inputs.variant.name == "rel+lto+pgo"
-    assert pgo.training == Training(
-        suite="speedtest1", scale=Scale(size="smoke"), sets=("main",), size="smoke"
-    )
+    assert pgo.training == Training(suite="speedtest1", scale=Scale(size="smoke"), sets=("main",))
 
 
 def test_whatever_is_declared_as_the_base_is_a_control() -> None:
@@ -109,13 +107,8 @@ def test_subjects_of_one_build_have_layouts_of_their_own() -> None:
 def test_a_subjects_own_training_goes_before_the_general_one() -> None:
     text = GOOD.replace('"lto+pgo"', '"lto+pgo", train = ["cte"]')
     assert subject(text, "pgo").training == Training(
-        suite="speedtest1", scale=Scale(size="smoke"), sets=("cte",), size="smoke"
+        suite="speedtest1", scale=Scale(size="smoke"), sets=("cte",)
     )
-
-
-@pytest.mark.parametrize("name", shipped_names())
-def test_every_experiment_that_ships_is_valid(name: str) -> None:
-    assert load_shipped(name).base.role is Role.BASE
 
 
 CASES = [

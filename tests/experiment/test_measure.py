@@ -6,7 +6,7 @@ import itertools
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,25 +29,24 @@ from dbhone.experiment.warnings import failure_notes
 from dbhone.home import Session
 from dbhone.instance import idle_inhibitor, page_cache
 from dbhone.instance.idle_inhibitor import IdleInhibitor
-from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import (
     Design,
     Group,
     Role,
     Run,
-    Slice,
     Sliced,
     Step,
-    Subject,
     Warning,
 )
-from dbhone.measurement.store import NewRun, Store
+from dbhone.measurement.store import Store
 from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.task import Task
 from tests.analysis.columns import columns
 from tests.compilation.tiny import make_tree
 from tests.experiment.pretended import GARBAGE, GOOD, pretended_build
+from tests.experiment.test_load_servers import EMBEDDED
 from tests.experiment.test_load_servers import GOOD as SERVERS
+from tests.measurement.store_records import NEW_RUN, a_slice, subject
 
 # A pretended driver can be as regular as a clock: only the number of blocks may end it.
 DESIGN = Design(seed=1, target=1e-9, budget_seconds=600.0, min_blocks=99, max_blocks=3)
@@ -55,51 +54,12 @@ NAMES = ("rel", "control", "pgo")
 
 
 @pytest.fixture
-def store(session: Session) -> Iterator[Store]:
-    with Store.open(session.home.database) as opened:
-        yield opened
-
-
-@pytest.fixture
-def run(session: Session, store: Store) -> Run:
-    new = store.create_run(
-        NewRun(
-            title="t",
-            experiment="",
-            experiment_name="x",
-            session=session.id,
-            suite="speedtest1",
-            size="smoke",
-            design=DESIGN,
-            machine=read_machine(),
-            hone_version="0",
-        )
-    )
+def run(store: Store) -> Run:
+    new = store.create_run(replace(NEW_RUN, design=DESIGN))
     for position, name in enumerate((*NAMES, "o3")):
-        store.set_subject(new.id, position, subject(name))
+        role = Role.BASE if name == "rel" else Role.CANDIDATE
+        store.set_subject(new.id, position, subject(name, role))
     return new
-
-
-def subject(name: str) -> Subject:
-    return Subject(
-        name=name,
-        role=Role.BASE if name == "rel" else Role.CANDIDATE,
-        dbms="sqlite",
-        version="3.40.1",
-        source="apt:sqlite3=1",
-        source_digest="0" * 64,
-        variant="rel",
-        compiler="gcc",
-        flags=(),
-        build_digest=name,
-        build_path="/",
-        build_seconds=1.0,
-        binary_bytes=1,
-        trained_on=(),
-        training_seconds=None,
-        profile_coverage=None,
-        broken=None,
-    )
 
 
 def steps() -> tuple[Step, ...]:
@@ -110,19 +70,9 @@ def steps() -> tuple[Step, ...]:
     )
 
 
-EXPERIMENT = """
-title = "t"
-base = "rel"
-[sources]
-sqlite = "apt:sqlite3"
-[subjects]
-rel = { dbms = "sqlite", source = "sqlite" }
-pgo = { like = "rel", variant = "o1" }
-o3 = { like = "rel", variant = "o3" }
-[workload]
-suite = "speedtest1"
-sets = ["main", "cte"]
-"""
+EXPERIMENT = EMBEDDED.replace(
+    "[workload]", 'pgo = { like = "rel", variant = "o1" }\n[workload]\nsets = ["main", "cte"]'
+)
 
 
 def target(
@@ -549,15 +499,7 @@ def test_a_resumed_run_goes_on_as_its_trials_so_far_show(
 ) -> None:
     lasted = 2.0
     slices = tuple(
-        Slice(
-            round=number,
-            position=0,
-            began=number * lasted / 4,
-            seconds=lasted / 4,
-            operations=100,
-            errors=0,
-            counted=True,
-        )
+        replace(a_slice(number), began=number * lasted / 4, seconds=lasted / 4)
         for number in range(4)
     )
     sliced = tuple(Sliced(block=0, set="cte", subject=name, slices=slices) for name in NAMES)

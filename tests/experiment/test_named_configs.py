@@ -87,10 +87,3 @@ def test_a_config_for_another_dbms_is_refused() -> None:
         parse(text, name="x.toml")
     assert caught.value.hint is not None
     assert "mariadb" in caught.value.hint
-
-
-def test_an_embedded_dbms_has_no_config() -> None:
-    text = EXPERIMENT.replace('"mariadb"', '"sqlite"').replace("sysbench:micro", "speedtest1")
-    text = text.replace(", settings = { sync_binlog = 0 }", ', variant = "o3"')
-    with pytest.raises(UsageError, match="sqlite is not a server and has no settings"):
-        parse(f'{text}use = "kinoshita"\n', name="x.toml")

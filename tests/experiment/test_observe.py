@@ -21,6 +21,7 @@ from dbhone.instance.server import Server
 from dbhone.measurement.record import Warning
 from dbhone.measurement.series import MEMORY, PACE, Readings, Series
 from dbhone.workload.drivers.base import DriverReport, StepResult
+from tests.experiment.test_load_servers import EMBEDDED
 
 FILE = """\
 title = "What do they do?"
@@ -71,20 +72,9 @@ def test_a_source_that_the_servers_have_not_is_told_with_the_nearest() -> None:
 
 
 def test_what_is_no_server_is_not_observed() -> None:
-    text = """\
-title = "x"
-base = "a"
-[sources]
-s = "apt:sqlite3"
-[subjects]
-a = { dbms = "sqlite", source = "s" }
-b = { like = "a", variant = "lto" }
-[workload]
-suite = "speedtest1"
-"""
-    assert parse(text, name="x.toml").observe == ObserveOptions()
+    assert parse(EMBEDDED, name="x.toml").observe == ObserveOptions()
     with pytest.raises(ExperimentError, match="only servers are observed"):
-        parse(f"{text}[observe]\nenabled = true\n", name="x.toml")
+        parse(f"{EMBEDDED}[observe]\nenabled = true\n", name="x.toml")
 
 
 class TestSettings:

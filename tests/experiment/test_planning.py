@@ -10,6 +10,7 @@ import pytest
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.transforms.base import Pass
 from dbhone.errors import HoneError, ToolError
+from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Stage
 from dbhone.experiment.load import load_shipped, parse, shipped_names
 from dbhone.experiment.model import Experiment, SubjectDeclaration
@@ -30,7 +31,7 @@ from dbhone.experiment.planning import make_plan
 from tests.experiment.test_load import GOOD
 
 
-class Known:
+class Known(BuildEstimator):
     """An estimator that was told all it knows.
 
     By variant: the seconds of a build, 10 for others, and how many of its steps are ``kept``.
@@ -44,9 +45,9 @@ class Known:
         absent: frozenset[str] = frozenset(),
         data: DataCost | None = None,
     ) -> None:
-        self._data = data
+        self._data_cost = data
         self._seconds = seconds or {}
-        self._kept = kept or {}
+        self._kept_steps = kept or {}
         self._absent = absent
 
     def is_kept(self, reference: str) -> bool:
@@ -57,13 +58,13 @@ class Known:
         return f"{chosen} {pass_} {'' if pass_ is Pass.INSTRUMENT else inputs.variant.name}"
 
     def kept(self, subject: SubjectDeclaration) -> int:
-        return self._kept.get(subject.inputs.variant.name, 0)
+        return self._kept_steps.get(subject.inputs.variant.name, 0)
 
     def cost(self, inputs: BuildInputs, pass_: Pass) -> Cost:
         return Cost(seconds=self._seconds.get(inputs.variant.name, 10.0))
 
-    def data(self, *_: object) -> DataCost | None:
-        return self._data
+    def data(self, *_: object, **__: object) -> DataCost | None:
+        return self._data_cost
 
     def absence(self, experiment: Experiment, subject: SubjectDeclaration) -> HoneError | None:
         return ToolError("it is not there") if subject.name in self._absent else None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from dbhone.experiment.events import Event
@@ -11,6 +9,10 @@ from dbhone.experiment.recorder import RunRecorder
 from dbhone.measurement.record import RunState
 from dbhone.measurement.store import Store
 from tests.measurement.store_records import NEW_RUN
+
+
+def ignore(event: Event) -> None:
+    del event
 
 
 class Clock:
@@ -36,42 +38,36 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def test_what_is_waited_for_another_hone_is_no_part_of_the_budget(
-    tmp_path: Path, clock: Clock
+    store: Store, clock: Clock
 ) -> None:
-    heard: list[Event] = []
-    with Store.open(tmp_path / "store.db") as store:
-        run = store.create_run(NEW_RUN)
-        journal = RunRecorder(run, store, heard.append, 600.0, waited=lambda: clock.waited)
-        began = journal.clock()
-        clock.wait(1200.0)
-        clock.work(60.0)
-        assert journal.clock() - began == 60.0
-        assert (journal.spent(), journal.left()) == (60.0, 540.0)
-        journal.tick()
-        kept = store.run(run.id)
-        assert (kept.seconds, kept.waited_seconds) == (60.0, 1200.0)
-        # A later session goes on from there.
-        again = RunRecorder(kept, store, heard.append, 600.0)
-        assert (again.spent(), again.left(), again.waited()) == (60.0, 540.0, 1200.0)
+    run = store.create_run(NEW_RUN)
+    recorder = RunRecorder(run, store, ignore, 600.0, waited=lambda: clock.waited)
+    began = recorder.clock()
+    clock.wait(1200.0)
+    clock.work(60.0)
+    assert recorder.clock() - began == 60.0
+    assert (recorder.spent(), recorder.left()) == (60.0, 540.0)
+    recorder.tick()
+    kept = store.run(run.id)
+    assert (kept.seconds, kept.waited_seconds) == (60.0, 1200.0)
+    # A later session goes on from there.
+    again = RunRecorder(kept, store, ignore, 600.0)
+    assert (again.spent(), again.left(), again.waited()) == (60.0, 540.0, 1200.0)
 
 
-def test_what_several_sessions_waited_is_added_up(tmp_path: Path, clock: Clock) -> None:
-    with Store.open(tmp_path / "store.db") as store:
-        run = store.create_run(NEW_RUN)
-        for _ in range(2):
-            clock.waited = 0.0
-            session = RunRecorder(
-                store.run(run.id), store, lambda _: None, 600.0, waited=lambda: clock.waited
-            )
-            clock.wait(30.0)
-            session.tick()
-            clock.wait(70.0)
-            session.close(RunState.INTERRUPTED, "interrupted by the user")
-        assert session.waited() == store.run(run.id).waited_seconds == 200.0
+def test_what_several_sessions_waited_is_added_up(store: Store, clock: Clock) -> None:
+    run = store.create_run(NEW_RUN)
+    for _ in range(2):
+        clock.waited = 0.0
+        session = RunRecorder(store.run(run.id), store, ignore, 600.0, waited=lambda: clock.waited)
+        clock.wait(30.0)
+        session.tick()
+        clock.wait(70.0)
+        session.close(RunState.INTERRUPTED, "interrupted by the user")
+    assert session.waited() == store.run(run.id).waited_seconds == 200.0
 
 
-def test_nothing_is_left_of_a_budget_that_is_spent(tmp_path: Path, clock: Clock) -> None:
-    with Store.open(tmp_path / "store.db") as store:
-        journal = RunRecorder(store.create_run(NEW_RUN), store, lambda _: None, 5.0)
-        clock.work(9.0)
-        assert journal.left() == 0.0
+def test_nothing_is_left_of_a_budget_that_is_spent(store: Store, clock: Clock) -> None:
+    recorder = RunRecorder(store.create_run(NEW_RUN), store, ignore, 5.0)
+    clock.work(9.0)
+    assert recorder.left() == 0.0

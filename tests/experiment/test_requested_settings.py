@@ -9,6 +9,7 @@ import pytest
 from dbhone.dbms.base_settings import Origin
 from dbhone.errors import UsageError
 from dbhone.experiment.load import load_file, parse
+from tests.experiment.test_load_servers import EMBEDDED
 
 EXPERIMENT = """\
 title = "t"
@@ -42,32 +43,31 @@ def test_a_settings_file_is_looked_for_beside_the_experiment(tmp_path: Path) -> 
     assert second.settings[-1].value == "0"
 
 
-def test_one_that_is_not_there_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "said", "hint"),
+    [
+        (None, r"config\.file: .*my\.cnf cannot be read: No such", ""),
+        (
+            b"[mysqld]\n!include other.cnf\n",
+            r"my\.cnf, line 2: .* includes another",
+            "my_print_defaults mysqld",
+        ),
+        (b"\xff\xfe", "is not a text file", ""),
+    ],
+)
+def test_one_that_cannot_be_followed_is_told(
+    tmp_path: Path, content: bytes | None, said: str, hint: str
+) -> None:
+    if content is not None:
+        (tmp_path / "my.cnf").write_bytes(content)
     file = tmp_path / "x.toml"
     file.write_text(f'{EXPERIMENT}file = "my.cnf"\n')
-    with pytest.raises(UsageError, match=r"config\.file: .*my\.cnf cannot be read: No such"):
+    with pytest.raises(UsageError, match=said) as caught:
         load_file(file)
+    assert hint in (caught.value.hint or "")
 
 
-def test_one_that_cannot_be_followed_is_told_with_its_line(tmp_path: Path) -> None:
-    (tmp_path / "my.cnf").write_text("[mysqld]\n!include other.cnf\n")
-    file = tmp_path / "x.toml"
-    file.write_text(f'{EXPERIMENT}file = "my.cnf"\n')
-    with pytest.raises(UsageError, match=r"my\.cnf, line 2: .* includes another") as caught:
-        load_file(file)
-    assert "my_print_defaults mysqld" in (caught.value.hint or "")
-
-
-def test_one_that_is_no_text_is_told(tmp_path: Path) -> None:
-    (tmp_path / "my.cnf").write_bytes(b"\xff\xfe")
-    file = tmp_path / "x.toml"
-    file.write_text(f'{EXPERIMENT}file = "my.cnf"\n')
-    with pytest.raises(UsageError, match="is not a text file"):
-        load_file(file)
-
-
-def test_an_embedded_dbms_has_no_settings_file() -> None:
-    text = EXPERIMENT.replace('"mariadb"', '"sqlite"').replace("sysbench:micro", "speedtest1")
-    text = text.replace(", settings = { sync_binlog = 0 }", ', variant = "o3"')
+@pytest.mark.parametrize("asked", ['use = "kinoshita"', 'file = "my.cnf"', 'set = { a = "1" }'])
+def test_an_embedded_dbms_has_no_settings(asked: str) -> None:
     with pytest.raises(UsageError, match="sqlite is not a server and has no settings"):
-        parse(f'{text}file = "my.cnf"\n', name="x.toml")
+        parse(f"{EMBEDDED}[config]\n{asked}\n", name="x.toml")

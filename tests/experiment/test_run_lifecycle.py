@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,21 +12,10 @@ from dbhone.experiment.run_lifecycle import as_begun, begin, take_over
 from dbhone.home import Home, Session, open_session
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.store import Store
+from tests.experiment.test_load_servers import EMBEDDED
 from tests.measurement.store_records import STEPS, subject
 
-EXPERIMENT = """\
-title = "t"
-base = "rel"
-[sources]
-s = "apt:sqlite3"
-[subjects]
-rel = { dbms = "sqlite", source = "s" }
-o3 = { like = "rel", variant = "o3" }
-[workload]
-suite = "speedtest1"
-[design]
-budget = "8m"
-"""
+EXPERIMENT = f'{EMBEDDED}[design]\nbudget = "8m"\n'
 
 
 def test_a_run_that_was_measured_without_a_control_goes_on_without_one(
@@ -41,12 +28,6 @@ def test_a_run_that_was_measured_without_a_control_goes_on_without_one(
     measured = replace(run, subjects=(subject("rel"), subject("o3")), steps=STEPS)
     names = [each.name for each in as_begun(experiment, measured).subjects]
     assert names == ["rel", "o3"]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(tmp_path / "store.db") as opened:
-        yield opened
 
 
 def _ended(store: Store, session: Session, why: str) -> Run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,44 +25,39 @@ from dbhone.workload import suite as suites
 from dbhone.workload.drivers.base import ServerDriver, load_driver_of
 from dbhone.workload.task import Scale
 from tests.compilation.plain_build import plain_build
+from tests.experiment.pretended import pretended_server
 from tests.instance import lives
 from tests.instance.conftest import skip_without_account
 
 
 def test_of_the_settings_only_those_that_shape_data_hold_for_loading() -> None:
-    installation = Installation(
-        dbms="mariadb", version="10.11.6", prefix=Path("/p"), server=Path("/p/bin/mariadbd")
-    )
     charset = RequestedSetting(name="loose-Character-Set-Server", value="utf8mb4")
     pages = RequestedSetting(name="innodb-page-size", value="4k")
     settings = (charset, RequestedSetting(name="sync_binlog", value="1"), pages)
-    asked = ServerSpec(dbms=lives.Mariadb(), installation=installation, settings=settings, env={})
-    assert loading_settings(asked.dbms, asked.settings) == (charset, pages)
+    assert loading_settings(lives.Mariadb(), settings) == (charset, pages)
 
 
 def test_a_server_has_another_layout_of_its_code_in_each_block() -> None:
-    usual, *others = (
-        Installation(
-            dbms="mariadb", version="10.11.6", prefix=Path(name), server=Path(name, "bin/mariadbd")
-        )
-        for name in ("/p", "/p/1", "/p/2")
-    )
-    spec = ServerSpec(
-        dbms=lives.Mariadb(), installation=usual, settings=(), env={}, layouts=tuple(others)
-    )
+    server = pretended_server("10.11.6")
+    usual = server.installation
+    layouts = tuple(replace(usual, prefix=Path(name)) for name in ("/1", "/2"))
+    spec = replace(server, layouts=layouts)
     in_blocks = [
         spec.in_block(BlockSeed.of_block(1, block, fresh_data=False), "rel") for block in (0, 1)
     ]
-    assert {one.installation.prefix for one in in_blocks} == {Path("/p/1"), Path("/p/2")}
+    assert {one.installation.prefix for one in in_blocks} == {Path("/1"), Path("/2")}
     assert all(one.tools == usual for one in in_blocks)
+
+
+def pool_of(session: Session) -> ServerPool:
+    suite = suites.load("sysbench:micro")
+    driver = load_driver_of(ServerDriver, suite.driver)
+    workload = ServerWorkload(suite=suite, driver=driver, scale=Scale(size="smoke"))
+    return ServerPool(session, workload, lambda _: None)
 
 
 def data_key(session: Session, version: str, source: str) -> str:
     """Return the key of the loaded data of a PostgreSQL."""
-    suite = suites.load("sysbench:micro")
-    workload = ServerWorkload(
-        suite=suite, driver=load_driver_of(ServerDriver, suite.driver), scale=Scale(size="smoke")
-    )
     installation = Installation(
         dbms="postgresql",
         version=version,
@@ -70,7 +66,7 @@ def data_key(session: Session, version: str, source: str) -> str:
         source=source,
     )
     spec = ServerSpec(dbms=lives.Postgresql(), installation=installation, settings=(), env={})
-    pool = ServerPool(session, workload, lambda _: None)
+    pool = pool_of(session)
     return pool._key(spec, pool.clients.data)
 
 
@@ -132,11 +128,7 @@ def test_servers_with_pages_of_two_sizes_have_data_of_their_own_and_answer_alike
 ) -> None:
     skip_without_account(open_session_home)
     usual, small = mariadb_with(), mariadb_with(innodb_page_size="4k")
-    suite = suites.load("sysbench:micro")
-    workload = ServerWorkload(
-        suite=suite, driver=load_driver_of(ServerDriver, suite.driver), scale=Scale(size="smoke")
-    )
-    pool = ServerPool(open_session_home, workload, lambda _: None)
+    pool = pool_of(open_session_home)
 
     assert [page_size(pool, spec) for spec in (usual, small)] == [16384, 4096]
     kept = sorted(open_session_home.home.data.glob("mariadb-*"))

@@ -70,8 +70,7 @@ def test_what_can_be_added_is_shown_as_comments() -> None:
 @pytest.mark.parametrize("dbms", ["postgresql", "mariadb", "mysql"])
 def test_the_setting_to_try_is_another_than_the_base_has(dbms: str) -> None:
     experiment = parse(starter_text(dbms, "settings", known_versions()), name="mine")
-    (changed,) = (each for each in experiment.subjects if each.name == "changed")
-    (asked,) = changed.settings
+    (asked,) = experiment.subject("changed").settings
     system = load_dbms(dbms)
     assert isinstance(system, ServerDbms)
     room = SizingHints(cache_bytes=1 << 28, connections=10)

@@ -13,36 +13,19 @@ from dbhone.experiment.load import parse
 from dbhone.experiment.model import Training
 from dbhone.experiment.target import training_workload
 from dbhone.instance import page_cache
+from dbhone.workload import suite as suites
+from dbhone.workload import suite_tasks
 from dbhone.workload.suite import Regime
 from dbhone.workload.task import Scale
 from tests.compilation.plain_build import plain_build
 from tests.experiment.pretended import pretended_build
-
-EXPERIMENT = """\
-title = "in layouts"
-base = "rel"
-
-[sources]
-sqlite = "apt:sqlite3"
-
-[subjects]
-rel = { dbms = "sqlite", source = "sqlite" }
-control = { like = "rel" }
-o3 = { like = "rel", variant = "o3" }
-
-[workload]
-suite = "speedtest1"
-size = "smoke"
-
-[design]
-layouts = 6
-"""
+from tests.experiment.test_load_servers import EMBEDDED
 
 
 def test_the_programs_of_a_block_are_read_anew_in_the_layouts_of_its_subjects_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    experiment = parse(EXPERIMENT, name="x.toml")
+    experiment = parse(f"{EMBEDDED}[design]\nlayouts = 6\n", name="x.toml")
     plain = pretended_build(tmp_path).manifest
     build = plain_build(
         tmp_path,
@@ -65,10 +48,8 @@ def test_the_programs_of_a_block_are_read_anew_in_the_layouts_of_its_subjects_to
 
 
 def test_a_training_in_another_regime_or_with_another_cache_is_another_training() -> None:
-    scale = Scale(size="smoke")
-    usual = Training(
-        suite="sysbench:micro", scale=scale, sets=("point-query_range=100",), size="smoke"
-    )
+    scale = Scale(size="smoke", threads=(4,))
+    usual = Training(suite="sysbench:micro", scale=scale, sets=("point-query_range=100",))
     changes: tuple[dict[str, Any], ...] = (
         {},
         {"regime": Regime.COLD},
@@ -83,12 +64,10 @@ def test_a_training_in_another_regime_or_with_another_cache_is_another_training(
 
 
 def test_what_is_usual_of_a_training_is_not_told_so_that_kept_profiles_are_found() -> None:
-    usual = Training(
-        suite="sysbench:micro",
-        scale=Scale(size="quick", cache_bytes=2**30),
-        sets=("point-query_range=100",),
-        size="smoke",
+    scale = suite_tasks.training_scale(
+        suites.load("sysbench:micro"), Scale(size="quick", cache_bytes=2**30), "smoke"
     )
+    usual = Training(suite="sysbench:micro", scale=scale, sets=("point-query_range=100",))
     told = training_workload(usual)
     assert isinstance(told, dict)
     assert told.keys() == {"tasks", "settings", "command", "scripts"}

@@ -11,7 +11,6 @@ import pytest
 from dbhone.errors import ExperimentError, SourceError
 from dbhone.experiment.load import parse
 from dbhone.experiment.plan import Verify
-from dbhone.experiment.target import ResultDigest
 from dbhone.experiment.verifying import AskedWorkload, answers_compared, verify_build
 from dbhone.home import Home
 from dbhone.verification.outcome import Grade
@@ -77,8 +76,7 @@ grade = "full"
 
 
 def test_answers_to_a_users_workload_are_kept_without_the_folder_that_it_is_in() -> None:
-    asked = ResultDigest(verifications={"all": "1", "more": "2"})
-    other = ResultDigest(verifications={"all": "1", "more": "3"})
+    asked, other = {"all": "1", "more": "2"}, {"all": "1", "more": "3"}
     found = answers_compared("/home/ann/shop.workload", asked, other)
     assert (found.list, found.tests) == ("shop.workload", 2)
     (failure,) = found.failures

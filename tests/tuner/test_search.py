@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -55,13 +56,12 @@ def request_for_servers(**changes: object) -> Request:
 
 
 def ended(
-    stage: Stage | Decision,
+    stage: Stage,
     effects: dict[str, tuple[float, float]],
     broken: tuple[str, ...] = (),
     blocks: int | None = None,
 ) -> EndedRun:
     """Return the run of a stage as if it had been made: with these true ratios."""
-    assert isinstance(stage, Stage)
     known = {each.name: each for each in SUBJECTS}
     own = [
         known.get(candidate.name) or subject(candidate.name, role=Role.CANDIDATE)
@@ -103,6 +103,23 @@ class PretendedStore:
         return self._found[number - 1]
 
 
+def stored(finished: list[EndedRun]) -> tuple[list[Run], Store]:
+    """Return the runs of a search with their numbers, and a store that holds them."""
+    runs = [replace(one.run, id=number) for number, one in enumerate(finished, start=1)]
+    return runs, cast(Store, PretendedStore(runs, [one.samples for one in finished]))
+
+
+def stage_after(asked: Request, finished: list[EndedRun]) -> Stage:
+    """Return the run that comes next in a search that has not ended."""
+    stage = next_stage(asked, finished)
+    assert isinstance(stage, Stage)
+    return stage
+
+
+def winner_of(decision: Decision) -> str | None:
+    return None if decision.winner is None else decision.winner.name
+
+
 def search(
     asked: Request, effects: dict[str, tuple[float, float]], broken: tuple[str, ...] = ()
 ) -> tuple[list[EndedRun], Decision]:
@@ -116,8 +133,7 @@ def search(
 
 
 def test_the_first_rung_measures_all_candidates_and_what_promises_most_comes_first() -> None:
-    stage = next_stage(request(), [])
-    assert isinstance(stage, Stage)
+    stage = stage_after(request(), [])
     experiment = parse(stage.text, name=stage.name)
     assert [each.name for each in experiment.subjects] == ["rel", *NAMES]
     assert all(each.optional for each in experiment.subjects[1:])
@@ -127,8 +143,7 @@ def test_the_first_rung_measures_all_candidates_and_what_promises_most_comes_fir
 
 def test_the_best_wins_by_a_run_of_its_own_with_another_seed_verified() -> None:
     finished, decision = search(request(), TRUE)
-    assert decision.winner is not None
-    assert decision.winner.name == "lto+pgo"
+    assert winner_of(decision) == "lto+pgo"
     assert decision.confirmed is finished[-1]
     last = parse(finished[-1].run.experiment, name="last")
     assert [each.name for each in last.subjects] == ["rel", "control", "lto+pgo"]
@@ -139,17 +154,15 @@ def test_the_best_wins_by_a_run_of_its_own_with_another_seed_verified() -> None:
 
 def test_where_the_best_did_other_work_the_next_best_is_measured_afresh() -> None:
     asked = request()
-    finished = [ended(next_stage(asked, []), TRUE)]
-    confirmed = ended(next_stage(asked, finished), TRUE)
+    finished = [ended(stage_after(asked, []), TRUE)]
+    confirmed = ended(stage_after(asked, finished), TRUE)
     refused = Warning(code="many-refused", text="", subject="lto+pgo")
     finished.append(replace(confirmed, run=replace(confirmed.run, warnings=(refused,))))
-    stage = next_stage(asked, finished)
-    assert isinstance(stage, Stage)
+    stage = stage_after(asked, finished)
     assert [each.name for each in stage.candidates] == ["pgo"]
     decision = next_stage(asked, [*finished, ended(stage, TRUE)])
     assert isinstance(decision, Decision)
-    assert decision.winner is not None
-    assert decision.winner.name == "pgo"
+    assert winner_of(decision) == "pgo"
     assert decision.rejected == {
         "lto+pgo": "its figures are not of the same work as the base's: transactions were refused"
     }
@@ -167,8 +180,7 @@ def test_candidates_that_are_close_are_measured_in_another_rung() -> None:
 
 def test_a_winner_that_does_not_answer_right_gives_way_to_the_next_best() -> None:
     finished, decision = search(request(), TRUE, broken=("lto+pgo",))
-    assert decision.winner is not None
-    assert decision.winner.name == "pgo"
+    assert winner_of(decision) == "pgo"
     assert decision.rejected == {"lto+pgo": "it crashed"}
     statuses = {each.name: each.status for each in all_tried(finished, decision, {})}
     assert statuses["lto+pgo"] == "rejected: it crashed"
@@ -181,8 +193,7 @@ def test_a_winner_that_loses_on_a_step_gives_way_unless_that_is_allowed(
 ) -> None:
     loses = TRUE | {"lto+pgo": (1.3, 0.8)}
     _, decision = search(request(tolerated=tolerated), loses)
-    assert decision.winner is not None
-    assert decision.winner.name == winner
+    assert winner_of(decision) == winner
     assert bool(decision.rejected) is (tolerated < 0.5)
 
 
@@ -194,16 +205,15 @@ def test_a_larger_loss_would_let_win_only_what_lost_on_a_step() -> None:
         (loses, ("lto+pgo",), False),
         (TRUE, (), False),
     ):
-        first = ended(next_stage(request(), []), TRUE)
-        confirmed = ended(next_stage(request(), [first]), effects, broken)
+        first = ended(stage_after(request(), []), TRUE)
+        confirmed = ended(stage_after(request(), [first]), effects, broken)
         assert only_loses([first, confirmed], "lto+pgo", 0.03) is only
 
 
 def test_what_loses_on_a_step_while_choosing_is_not_measured_afresh() -> None:
     close = dict.fromkeys(NAMES, (1.3, 0.8)) | {"lto": (1.25, 1.25)}
     finished, decision = search(request(), close)
-    assert decision.winner is not None
-    assert decision.winner.name == "lto"
+    assert winner_of(decision) == "lto"
     (confirmed,) = (one for one in finished if one.kind is StageKind.CONFIRM)
     assert confirmed is decision.confirmed
     assert any("times as fast as the base" in reason for reason in decision.rejected.values())
@@ -229,9 +239,8 @@ def test_where_nothing_is_faster_nothing_wins() -> None:
 
 def test_levers_are_tried_on_the_best_build_only() -> None:
     asked = request_for_servers(levers=("jemalloc",))
-    first = ended(next_stage(asked, []), TRUE)
-    stage = next_stage(asked, [first])
-    assert isinstance(stage, Stage)
+    first = ended(stage_after(asked, []), TRUE)
+    stage = stage_after(asked, [first])
     assert [each.name for each in stage.candidates] == ["lto+pgo", "lto+pgo+jemalloc"]
 
 
@@ -240,8 +249,7 @@ def test_a_lever_that_the_machine_lacks_takes_no_part_and_keeps_the_search_the_s
     asked = request_for_servers(levers=levers)
     without = replace(asked, lacking=frozenset({"jemalloc"}))
     assert without.name == asked.name
-    stage = next_stage(without, [ended(next_stage(asked, []), TRUE)])
-    assert isinstance(stage, Stage)
+    stage = stage_after(without, [ended(stage_after(asked, []), TRUE)])
     assert [each.name for each in stage.candidates] == ["lto+pgo", "lto+pgo+tcmalloc"]
 
 
@@ -250,8 +258,7 @@ def test_a_single_survivor_is_confirmed_at_once_where_no_lever_is_available() ->
         levers=("jemalloc",),
         lacking=frozenset({"jemalloc"}),
     )
-    stage = next_stage(asked, [ended(next_stage(asked, []), TRUE)])
-    assert isinstance(stage, Stage)
+    stage = stage_after(asked, [ended(stage_after(asked, []), TRUE)])
     assert stage.kind is StageKind.CONFIRM
 
 
@@ -260,17 +267,15 @@ def test_levers_are_not_tried_where_they_leave_too_little_time_for_the_survivors
     asked = request_for_servers(
         levers=("jemalloc", "tcmalloc", "mimalloc", "huge-pages"),
     )
-    first = ended(next_stage(asked, []), close)
+    first = ended(stage_after(asked, []), close)
     block = first.block_seconds
     left = 4 * 3 * block  # Three blocks of three subjects fit, three of seven do not.
     budget = (first.run.seconds + left) / 0.7
     hurried = replace(asked, design=replace(asked.design, budget=budget))
     hurried = replace(hurried, grade=Grade.ANSWERS)
-    stage = next_stage(hurried, [first])
-    assert isinstance(stage, Stage)
+    stage = stage_after(hurried, [first])
     assert {each.name for each in stage.candidates} == {"lto+pgo", "pgo"}
-    ample = next_stage(replace(hurried, design=asked.design), [first])
-    assert isinstance(ample, Stage)
+    ample = stage_after(replace(hurried, design=asked.design), [first])
     assert len(ample.candidates) == 6
 
 
@@ -280,9 +285,8 @@ def test_a_candidate_of_a_long_name_is_measured_with_levers_that_make_it_longer(
         candidates=(long,),
         levers=("huge-pages", "jemalloc"),
     )
-    first = ended(next_stage(asked, []), {long.name: (1.3, 1.4)})
-    stage = next_stage(asked, [first])
-    assert isinstance(stage, Stage)
+    first = ended(stage_after(asked, []), {long.name: (1.3, 1.4)})
+    stage = stage_after(asked, [first])
     names = [each.name for each in stage.candidates]
     assert [each.name for each in stage.experiment().subjects[1:]] == names
     assert [name.rpartition("+")[2] for name in names] == ["bolt", "huge-pages", "jemalloc"]
@@ -292,8 +296,7 @@ def test_a_candidate_of_a_long_name_is_measured_with_levers_that_make_it_longer(
 def test_without_time_for_another_rung_the_best_so_far_is_confirmed() -> None:
     close = TRUE | {"pgo": (1.3, 1.4)}
     asked = request(design=DesignOptions(budget=570, target=0.02, seed=1))
-    stage = next_stage(asked, [ended(next_stage(asked, []), close)])
-    assert isinstance(stage, Stage)
+    stage = stage_after(asked, [ended(stage_after(asked, []), close)])
     assert stage.kind is StageKind.CONFIRM
 
 
@@ -313,7 +316,7 @@ def test_a_search_of_something_else_is_another_chain_of_runs() -> None:
 
 
 def test_a_run_whose_candidates_all_broke_has_ended_and_a_cut_off_one_has_not() -> None:
-    stage = next_stage(request(), [ended(next_stage(request(), []), TRUE)])
+    stage = stage_after(request(), [ended(stage_after(request(), []), TRUE)])
     run = ended(stage, TRUE, broken=("lto+pgo",)).run
     assert has_ended(replace(run, state=RunState.FAILED))
     whole = ended(stage, TRUE).run
@@ -324,8 +327,8 @@ def test_a_run_whose_candidates_all_broke_has_ended_and_a_cut_off_one_has_not() 
 
 def test_a_rung_of_which_nothing_is_left_has_ended_and_what_was_sound_before_is_confirmed() -> None:
     asked = request_for_servers(levers=("jemalloc",))
-    first = ended(next_stage(asked, []), TRUE)
-    stage = next_stage(asked, [first])
+    first = ended(stage_after(asked, []), TRUE)
+    stage = stage_after(asked, [first])
     second = ended(stage, TRUE, broken=("lto+pgo", "lto+pgo+jemalloc"))
     run = replace(second.run, state=RunState.FAILED)
     lacking = Warning(code=LEFT_OUT, text="", subject="lto+pgo+jemalloc")
@@ -333,13 +336,12 @@ def test_a_rung_of_which_nothing_is_left_has_ended_and_what_was_sound_before_is_
     assert not has_ended(replace(run, subjects=described))
     run = replace(run, subjects=described, warnings=(lacking,))
     assert has_ended(run)
-    confirming = next_stage(asked, [first, replace(second, run=run)])
-    assert isinstance(confirming, Stage)
+    confirming = stage_after(asked, [first, replace(second, run=run)])
     assert [each.name for each in confirming.candidates] == ["pgo"]
 
 
 def test_a_run_whose_candidates_were_all_left_out_is_tried_again() -> None:
-    run = ended(next_stage(request(), []), TRUE, broken=NAMES).run
+    run = ended(stage_after(request(), []), TRUE, broken=NAMES).run
     lacking = tuple(Warning(code=LEFT_OUT, text="", subject=name) for name in NAMES)
     failed = replace(run, state=RunState.FAILED, subjects=run.subjects[:1], warnings=lacking)
     assert not has_ended(failed)
@@ -460,10 +462,9 @@ def test_the_waterfall_goes_from_the_base_to_the_winner_by_what_was_measured() -
 
 def test_the_page_of_the_winner_tells_of_the_search() -> None:
     finished, decision = search(request(), TRUE, broken=("lto+pgo",))
-    runs = [replace(one.run, id=number) for number, one in enumerate(finished, start=1)]
-    store = PretendedStore(runs, [one.samples for one in finished])
-    assert page_of(runs[0], store).search is None  # type: ignore[arg-type]
-    page = page_of(runs[-1], store)  # type: ignore[arg-type]
+    runs, store = stored(finished)
+    assert page_of(runs[0], store).search is None
+    page = page_of(runs[-1], store)
     assert page.search == results(finished, decision)
     html = render(page, "html").decode()
     assert "What each stage brought" in html
@@ -473,9 +474,8 @@ def test_the_page_of_the_winner_tells_of_the_search() -> None:
 
 def test_a_winner_whose_choosing_runs_were_deleted_has_a_page_without_the_search() -> None:
     finished, _ = search(request(), TRUE)
-    winner = replace(finished[-1].run, id=1)
-    store = PretendedStore([winner], [finished[-1].samples])
-    page = page_of(winner, store)  # type: ignore[arg-type]
+    (winner,), store = stored(finished[-1:])
+    page = page_of(winner, store)
     assert page.winner is not None
     assert page.search is None
 
@@ -484,12 +484,11 @@ def test_a_candidate_whose_rung_was_deleted_wins_nothing_and_the_search_goes_on(
     asked = request_for_servers(levers=("jemalloc",))
     lever = "lto+pgo+jemalloc"
     faster = TRUE | {lever: (1.5, 1.6)}
-    first = ended(next_stage(asked, []), faster)
-    second = ended(next_stage(asked, [first]), faster)
-    confirmed = ended(next_stage(asked, [first, second]), faster)
+    first = ended(stage_after(asked, []), faster)
+    second = ended(stage_after(asked, [first]), faster)
+    confirmed = ended(stage_after(asked, [first, second]), faster)
     assert confirmed.confirmed == lever
-    stage = next_stage(asked, [first, confirmed])
-    assert isinstance(stage, Stage)
+    stage = stage_after(asked, [first, confirmed])
     assert [each.name for each in stage.candidates] == ["lto+pgo"]
     assert stage.name != confirmed.run.experiment_name
 
@@ -497,11 +496,10 @@ def test_a_candidate_whose_rung_was_deleted_wins_nothing_and_the_search_goes_on(
 def test_the_page_of_a_rejected_candidate_has_no_winner_and_says_why() -> None:
     loses = TRUE | {"lto+pgo": (1.3, 0.8)}
     allowed, _ = search(request(tolerated=0.99), loses)
-    runs = [replace(one.run, id=number) for number, one in enumerate(allowed, start=1)]
-    store = PretendedStore(runs, [one.samples for one in allowed])
-    assert page_of(runs[-1], store).winner is not None  # type: ignore[arg-type]
-    rejected = keep_rejection(request(), runs[-1], store)  # type: ignore[arg-type]
-    page = page_of(rejected, store)  # type: ignore[arg-type]
+    runs, store = stored(allowed)
+    assert page_of(runs[-1], store).winner is not None
+    rejected = keep_rejection(request(), runs[-1], store)
+    page = page_of(rejected, store)
     assert page.winner is None
     assert " times as fast as rel" in page.headline
     assert "But it was rejected: on " in page.headline
@@ -514,17 +512,13 @@ def test_the_page_of_a_rejected_candidate_has_no_winner_and_says_why() -> None:
 def test_a_confirming_run_that_another_command_ended_gets_its_warning(tmp_path: Path) -> None:
     asked = request(design=DesignOptions(budget=900, target=0.02, seed=1))
     finished, _ = search(asked, TRUE, broken=NAMES)
-    runs = [
-        replace(one.run, id=number, experiment_name=f"{asked.name}-{one.kind.value}-{number}")
-        for number, one in enumerate(finished, start=1)
-    ]
-    store = PretendedStore(runs, [one.samples for one in finished])
+    runs, store = stored(finished)
 
     def execute(experiment: Experiment, run: Run) -> None:
         raise AssertionError(f"{experiment.name} has ended as run {run.id}")
 
     with open_session(Home(tmp_path / "home")) as session:
-        run_search(asked, session, store, execute, lambda: INPUTS)  # type: ignore[arg-type]
+        run_search(asked, session, store, execute, lambda: INPUTS)
     assert [dict(run.rejected) for run in runs] == [
         {one.confirmed: "it crashed"} if one.kind is StageKind.CONFIRM else {} for one in finished
     ]
@@ -535,18 +529,17 @@ def test_a_rejection_is_withdrawn_once_nothing_speaks_against_the_candidate_any_
     last = finished[-1]
     other = Warning(code=REJECTED, text="it crashed", subject="pgo")
     stale = Warning(code=REJECTED, text="a test failed", subject=last.confirmed)
-    run = replace(last.run, id=1, warnings=(*last.run.warnings, other, stale))
-    store = PretendedStore([run], [last.samples])
-    kept = keep_rejection(request(), run, store)  # type: ignore[arg-type]
+    run = replace(last.run, warnings=(*last.run.warnings, other, stale))
+    (run,), store = stored([replace(last, run=run)])
+    kept = keep_rejection(request(), run, store)
     assert dict(kept.rejected) == {"pgo": "it crashed"}
 
 
 def test_a_run_that_nothing_speaks_against_gets_no_warning() -> None:
     finished, _ = search(request(), TRUE)
-    runs = [replace(one.run, id=number) for number, one in enumerate(finished, start=1)]
-    store = PretendedStore(runs, [one.samples for one in finished])
+    runs, store = stored(finished)
     for run in tuple(runs):
-        assert keep_rejection(request(), run, store) is run  # type: ignore[arg-type]
+        assert keep_rejection(request(), run, store) is run
 
 
 def test_what_was_left_out_is_told_with_its_reason() -> None:

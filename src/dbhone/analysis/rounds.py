@@ -22,11 +22,12 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dbhone.measurement.record import LEAST_OPERATIONS
+from dbhone.measurement.record import LEAST_OPERATIONS, Slice
 from dbhone.measurement.sample_array import Array
 
 _FAR = 4.0
@@ -86,6 +87,20 @@ def log_rate(operations: float, seconds: float) -> float:
     A slice without any counts as if it had half of one: a server that stalls is slow.
     """
     return math.log(max(operations, LEAST_OPERATIONS) / seconds)
+
+
+def log_rates(subjects: Sequence[Iterable[Slice]], rounds: Sequence[int]) -> Array:
+    """Return the logarithms of the rates of each subject's slices in these rounds.
+
+    It is rounds x subjects, NaN where a subject has no slice.
+    """
+    rows = {number: row for row, number in enumerate(rounds)}
+    logs = np.full((len(rows), len(subjects)), np.nan)
+    for column, slices in enumerate(subjects):
+        for slice in slices:
+            if slice.round in rows:
+                logs[rows[slice.round], column] = log_rate(slice.operations, slice.seconds)
+    return logs
 
 
 def levels(logs: Array) -> Array:

@@ -17,7 +17,7 @@ from dbhone.cli.setting_up import ensure_installed
 from dbhone.errors import HoneError, Interrupted, NoSpaceError, StoreBusyError, UsageError
 from dbhone.experiment.builds import BuildService, recognise
 from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.execute import Execution, ExecutionContext
+from dbhone.experiment.execute import Execution
 from dbhone.experiment.goals import check_folders, missing_for
 from dbhone.experiment.load import SOURCE_SYNTAX, parse, recorded
 from dbhone.experiment.model import Experiment
@@ -222,10 +222,7 @@ def perform(
     """
     again = again or f"'hone resume {run.id}'"
     with shown(context.err, verbose=context.verbose) as listen:
-        execution_context = ExecutionContext(
-            session=session, store=store, listen=listen, refresh=refresh
-        )
-        execution = Execution(experiment, run, execution_context)
+        execution = Execution(experiment, run, session, store, listen, refresh=refresh)
         try:
             execution.execute()
         except KeyboardInterrupt:

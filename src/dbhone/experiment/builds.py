@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -24,16 +24,18 @@ from dbhone.compilation.toolchain import Compiler, find_compiler
 from dbhone.compilation.transforms.base import Pass
 from dbhone.dbms.base import DRAWER, Dbms, load_dbms
 from dbhone.errors import SourceError, UsageError
+from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import (
     Detail,
     Listener,
     Note,
-    StepReporter,
     WaitBegan,
     WaitEnded,
 )
-from dbhone.experiment.model import Training
+from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.experiment.plan import Compile, Fetch, PlanStep, PostLink, TakeReadyMade, Train
+from dbhone.experiment.planning import plan_builds
+from dbhone.experiment.recorder import StepReporter
 from dbhone.experiment.target import BuildResult, TrainingJob, training_workload
 from dbhone.experiment.targets import target_class
 from dbhone.home import Session
@@ -85,13 +87,19 @@ class BuildService:
         self._waiting_was_told = False
         self._waiting_is_shown = False
 
-    def perform_all(self, steps: Iterable[PlanStep]) -> None:
-        """Perform steps one after the other, and tell the listener of each."""
-        steps = tuple(steps)
-        reporter = StepReporter(self.listen, steps, clock=lambda: time.monotonic() - self.waited)
-        for step in steps:
+    def make_builds(self, *subjects: SubjectDeclaration) -> dict[str, BuildResult]:
+        """Return the subjects' builds by name, and make those that are not kept.
+
+        The listener is told of each step.
+        """
+        plan = plan_builds(subjects, BuildEstimator(self.session.home))
+        reporter = StepReporter(
+            self.listen, plan.steps, clock=lambda: time.monotonic() - self.waited
+        )
+        for step in plan.steps:
             with reporter.step(step, step.cost.seconds) as report:
                 report.reused = self.perform(step)
+        return {name: self.build(makes) for name, makes in plan.builds.items()}
 
     def perform(self, step: PlanStep) -> bool:
         """Perform a step whose needs were made. Return whether its result existed before."""
@@ -287,8 +295,6 @@ class BuildService:
         job = TrainingJob(
             build=build,
             plain=self.build(step.needs[0]).linked or build,
-            dbms=load_dbms(step.inputs.dbms),
-            driver=load_driver(suites.load(step.training.suite).driver),
             training=step.training,
             counters=counters,
         )

@@ -6,40 +6,21 @@ Data is loaded once, by the first step that starts a server with it, and copied 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator
 
-from dbhone.compilation.inputs import BuildInputs
-from dbhone.dbms.base_settings import RequestedSetting
-from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
+from dbhone.experiment.estimates import BuildEstimator
+from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import Cost, DataCost, PlanStep, Train, Verify
 from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
-from dbhone.workload.suite import Suite
-from dbhone.workload.task import Scale
-
-
-class DataKnowledge(Protocol):
-    """What is known of servers' data before work begins."""
-
-    def data(
-        self,
-        inputs: BuildInputs,
-        settings: Sequence[RequestedSetting],
-        suite: Suite,
-        scale: Scale,
-    ) -> DataCost | None:
-        """Return what a server's loaded data costs, None of an embedded DBMS."""
 
 
 def with_data(
-    steps: Iterable[PlanStep], experiment: Experiment, known: DataKnowledge
+    steps: Iterable[PlanStep], experiment: Experiment, estimator: BuildEstimator
 ) -> Iterator[PlanStep]:
     """Yield the steps, those that are still to be done with what their servers' data costs."""
-    subjects = {subject.name: subject for subject in experiment.subjects}
     loaded: set[str] = set()
     for step in steps:
-        cost = None if step.cost.done else _data_of(step, experiment, subjects, known)
+        cost = None if step.cost.done else _data_of(step, experiment, estimator)
         if cost is None or not isinstance(step, Train | Verify):
             yield step
             continue
@@ -56,23 +37,13 @@ def copying_seconds(steps: Iterable[PlanStep]) -> float:
     return max((cost.copy_seconds for cost in data if cost is not None), default=0.0)
 
 
-def _data_of(
-    step: PlanStep,
-    experiment: Experiment,
-    subjects: Mapping[str, SubjectDeclaration],
-    known: DataKnowledge,
-) -> DataCost | None:
+def _data_of(step: PlanStep, experiment: Experiment, estimator: BuildEstimator) -> DataCost | None:
     match step:
         case Train(inputs=inputs, training=training):
-            return _of_training(inputs, training, known)
+            suite = suites.load(training.suite)
+            return estimator.data(inputs, training.settings, suite, training.scale)
         case Verify(subject=name):
-            subject = subjects[name]
+            subject = experiment.subject(name)
             suite = suites.load(experiment.suite)
-            return known.data(subject.inputs, subject.settings, suite, experiment.scale)
+            return estimator.data(subject.inputs, subject.settings, suite, experiment.scale)
     return None
-
-
-def _of_training(inputs: BuildInputs, training: Training, known: DataKnowledge) -> DataCost | None:
-    suite = suites.load(training.suite)
-    scale = suite_tasks.training_scale(suite, training.scale, training.size)
-    return known.data(inputs, training.settings, suite, scale)

@@ -11,9 +11,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from dbhone.analysis.rounds import log_rate, unsettled
+from dbhone.analysis.rounds import log_rates, unsettled
 from dbhone.measurement.record import Slice, Sliced
 
 _AS_LONG = 0.95
@@ -60,12 +58,8 @@ def _counted_seconds(trial: Sequence[Sliced]) -> list[float]:
 
 def _unsettled(trial: Sequence[Sliced]) -> int:
     """Return how many rounds seemed unsettled, of those that were not only tried."""
-    rounds = 1 + max(slice.round for slice in _slices(trial))
-    logs = np.full((rounds, len(trial)), np.nan)
-    for column, entry in enumerate(trial):
-        for slice in entry.slices:
-            logs[slice.round, column] = log_rate(slice.operations, slice.seconds)
-    return int(unsettled(logs[_tried(trial) :]))
+    rounds = range(_tried(trial), 1 + max(slice.round for slice in _slices(trial)))
+    return int(unsettled(log_rates([entry.slices for entry in trial], rounds)))
 
 
 def _tried(trial: Sequence[Sliced]) -> int:

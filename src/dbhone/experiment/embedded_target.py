@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
@@ -16,11 +17,10 @@ from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import load_embedded_dbms
 from dbhone.errors import DriverError
 from dbhone.experiment.events import Detail
-from dbhone.experiment.interleaved_runs import run_interleaved
 from dbhone.experiment.model import Experiment, Slices, Training
-from dbhone.experiment.order import BlockSeed
-from dbhone.experiment.target import ResultDigest, Schedule, Target, TrainingJob, training_tasks
-from dbhone.experiment.trial import Announce, SubjectResult, Trial, run_one_by_one
+from dbhone.experiment.order import BlockSeed, round_order
+from dbhone.experiment.target import Answers, Schedule, Target, TrainingJob, training_tasks
+from dbhone.experiment.trial import Announce, SubjectResult, Surroundings, Trial, run_one_by_one
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.place import fresh_database
@@ -36,6 +36,8 @@ _TRAINING_TIMEOUT = 3600.0
 _VERIFICATION_TIMEOUT = 300.0
 _CALIBRATION_TIMEOUT = 1800.0
 _SHORT_SECONDS = 0.005
+_SLICE = 0.05
+"""Seconds. ``docs/benchmarks.md`` has the figures that it comes from."""
 _DRIVER_STARTS = 0.02
 """Seconds that a driver takes at least to start in its sandbox, make a database and end."""
 
@@ -44,7 +46,6 @@ class EmbeddedTarget(Target):
     """Subjects that are libraries: each invocation is a process on a database file of its own."""
 
     calibrates: ClassVar[bool] = True
-    observes: ClassVar[bool] = False
     verification_seconds: ClassVar[float] = 2.5
     driver: EmbeddedDriver
     _block_seed = BlockSeed()
@@ -72,7 +73,7 @@ class EmbeddedTarget(Target):
     @classmethod
     def train(cls, job: TrainingJob, session: Session, notify: Callable[[str], None]) -> int:
         """Run each set once: an embedded driver does always the same."""
-        driver = load_driver_of(EmbeddedDriver, job.driver.name)
+        driver = load_driver_of(EmbeddedDriver, suites.load(job.training.suite).driver)
         for task in training_tasks(job.training):
             notify(f"training on {task.set}")
             with fresh_database(session) as (database, tenant):
@@ -82,16 +83,14 @@ class EmbeddedTarget(Target):
             job.counters.gather()
         return 1
 
-    def verify(self, subject: str) -> ResultDigest:
+    def verify(self, subject: str) -> Answers:
         """Return the driver's verification of each set, at the smallest size.
 
         The DBMS's own consistency check must pass on the data that the driver left.
         """
         build = self.builds[subject]
         tasks = self.tasks(Scale(size=self.suite.sizes()[0])).values()
-        return ResultDigest(
-            verifications={task.set: self._verification(build, task) for task in tasks}
-        )
+        return {task.set: self._verification(build, task) for task in tasks}
 
     def _verification(self, build: Build, task: Task) -> str:
         with fresh_database(self.session) as (database, tenant):
@@ -186,14 +185,33 @@ class EmbeddedTarget(Target):
     ) -> Iterator[SubjectResult]:
         """Measure a trial, in short slices if that is asked for, else one by one."""
         if self.experiment.slices is Slices.SHORT and self.driver.can_pause(trial.task):
-            seed = self.experiment.design.seed
-            return iter(run_interleaved(trial, seed, self._run, inhibitor, announce))
+            return iter(self._interleaved(trial, inhibitor, announce))
 
         def drive_subject(subject: str) -> SubjectResult:
             result = self._drive(subject, trial.task, trial.timeout)
             return SubjectResult(subject=subject, driver=result)
 
         return run_one_by_one(trial, inhibitor, announce, drive_subject)
+
+    def _interleaved(
+        self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
+    ) -> list[SubjectResult]:
+        """Start all subjects' drivers and let one at a time run; return the results, in order.
+
+        A driver executes its steps once and ends, so there are no rounds of equal content as on
+        servers (``interleaved.py``). But two drivers that alternate every few hundredths of a
+        second reach the same step at about the same time, and what the machine does meanwhile
+        affects both alike. A step's time is the sum of the slices in which it was executed.
+        """
+        surroundings = Surroundings(inhibitor)
+        with contextlib.ExitStack() as stack:
+            runs: dict[str, PausableRun] = {}
+            for position, subject in enumerate(trial.subjects):
+                announce(subject, position)
+                runs[subject] = stack.enter_context(self._run(subject, trial))
+            drivers = _alternate(runs, trial, self.experiment.design.seed)
+        results = (SubjectResult(subject=name, driver=drivers[name]) for name in trial.subjects)
+        return surroundings.stamp(results, sum(driver.cpu_seconds for driver in drivers.values()))
 
     def _drive(self, subject: str, task: Task, timeout: float) -> DriverResult:
         with self._new_command(subject, task, timeout) as command:
@@ -219,6 +237,18 @@ class EmbeddedTarget(Target):
         build = self._block_seed.in_layout(subject, own, layouts)
         with fresh_database(self.session, memory=memory) as (database, tenant):
             yield _command(self.driver, build, task, database, timeout, tenant)
+
+
+def _alternate(runs: Mapping[str, PausableRun], trial: Trial, seed: int) -> dict[str, DriverResult]:
+    """Let one driver after the other run for a slice, in random order, until all have ended."""
+    results: dict[str, DriverResult] = {}
+    for round in itertools.count():
+        for name in round_order(seed, trial.block, trial.set, round, trial.subjects):
+            if (result := runs[name].proceed(_SLICE)) is not None:
+                results[name] = result
+        if len(results) == len(runs):
+            return results
+    raise AssertionError("rounds do not end by themselves")
 
 
 def _command(

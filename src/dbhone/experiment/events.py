@@ -5,13 +5,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 
 class Stage(StrEnum):
@@ -110,75 +107,3 @@ Event: TypeAlias = (
     Began | Ended | Detail | Note | InvocationStarted | BlockEnded | WaitBegan | WaitEnded
 )
 Listener: TypeAlias = Callable[[Event], None]
-
-
-class Announced(Protocol):
-    """A step of a plan, as far as a listener is told of it."""
-
-    @property
-    def stage(self) -> Stage:
-        """The stage that it belongs to."""
-
-    @property
-    def label(self) -> str:
-        """What is done, for people."""
-
-
-@dataclass(slots=True, kw_only=True)
-class StepReport:
-    """What is reported when a step ends: whether its result existed, and what else is known."""
-
-    reused: bool = False
-    note: str = ""
-    seconds: float = 0.0
-
-
-class StepReporter:
-    """Tells a listener of the beginning and the end of each step of a plan.
-
-    ``clock`` returns seconds; ``left`` the seconds that are left at most, None if unknown.
-    """
-
-    def __init__(
-        self,
-        listen: Listener,
-        steps: Sequence[Announced],
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        left: Callable[[], float | None] = lambda: None,
-    ) -> None:
-        self._listen = listen
-        self._totals = Counter(step.stage for step in steps)
-        self._begun: Counter[Stage] = Counter()
-        self._clock = clock
-        self._left = left
-
-    @contextlib.contextmanager
-    def step(self, step: Announced, expected: float | None = None) -> Iterator[StepReport]:
-        """Tell that a step begins, and that it ends unless it fails.
-
-        ``expected`` is about how many seconds it takes. The caller fills in the report.
-        """
-        self._begun[step.stage] += 1
-        self._listen(
-            Began(
-                stage=step.stage,
-                what=step.label,
-                number=self._begun[step.stage],
-                total=self._totals[step.stage],
-                expected=expected,
-                left=self._left(),
-            )
-        )
-        report, began = StepReport(), self._clock()
-        yield report
-        report.seconds = self._clock() - began
-        self._listen(
-            Ended(
-                stage=step.stage,
-                what=step.label,
-                seconds=report.seconds,
-                reused=report.reused,
-                note=report.note,
-            )
-        )

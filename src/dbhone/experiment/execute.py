@@ -6,7 +6,6 @@ measurements in the store. To execute a run again makes a new plan, in which tha
 
 from __future__ import annotations
 
-import dataclasses
 from functools import partial
 
 from dbhone.compilation.bolt import check_memory
@@ -29,7 +28,7 @@ from dbhone.errors import (
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.earlier_sessions import EarlierSessions, progress_of
 from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.events import Listener, StepReport, StepReporter
+from dbhone.experiment.events import Listener
 from dbhone.experiment.measure import Measuring, check_conditions
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.participants import LEFT_OUT, Participants, nothing_to_compare
@@ -48,7 +47,7 @@ from dbhone.experiment.plan import (
     Verify,
 )
 from dbhone.experiment.planning import make_plan
-from dbhone.experiment.recorder import RunRecorder, telling
+from dbhone.experiment.recorder import RunRecorder, StepReport, StepReporter, telling
 from dbhone.experiment.subject_record import (
     describe,
     is_same_binary,
@@ -56,12 +55,12 @@ from dbhone.experiment.subject_record import (
     profile_warnings,
 )
 from dbhone.experiment.target import (
+    Answers,
     BuildResult,
-    ResultDigest,
     Schedule,
     ServerState,
     Target,
-    difference,
+    differing,
 )
 from dbhone.experiment.targets import target_class
 from dbhone.experiment.verifying import answers_compared, test_harness
@@ -78,42 +77,41 @@ from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import Verification, check_needs
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ExecutionContext:
-    """What an execution works with. ``refresh`` looks whether sources have changed."""
-
-    session: Session
-    store: Store
-    listen: Listener
-    refresh: bool = False
-
-
 class Execution:
-    """One session's work on one run."""
+    """One session's work on one run. With ``refresh`` it looks whether sources have changed."""
 
-    def __init__(self, experiment: Experiment, run: Run, context: ExecutionContext) -> None:
+    def __init__(
+        self,
+        experiment: Experiment,
+        run: Run,
+        session: Session,
+        store: Store,
+        listen: Listener,
+        *,
+        refresh: bool = False,
+    ) -> None:
         self._experiment = experiment
         self._run = run
-        self._store = context.store
-        self._session = context.session
-        self._service = BuildService(context.session, context.listen, refresh=context.refresh)
-        self._estimator = BuildEstimator(context.session.home)
+        self._store = store
+        self._session = session
+        self._service = BuildService(session, listen, refresh=refresh)
+        self._estimator = BuildEstimator(session.home)
         self._recorder = RunRecorder(
             run,
-            context.store,
-            telling(context.session, context.listen),
+            store,
+            telling(session, listen),
             experiment.design.budget_seconds,
             waited=lambda: self._service.waited,
         )
         self._subjects = {subject.name: subject for subject in experiment.subjects}
-        self._progress = progress_of(run, context.store)
+        self._progress = progress_of(run, store)
         measured = self._progress.measured
         self._earlier = EarlierSessions(run, self._subjects, measured)
         self._participants = Participants(experiment, self._recorder, measured)
         self._asked: set[tuple[object, ...]] = set()
         """Whose servers were asked for the settings that they have."""
         self._made_target: Target | None = None
-        self._base_answers: ResultDigest | None = None
+        self._base_answers: Answers | None = None
         self._schedule: Schedule | None = None
         self._stopped_by = ""
 
@@ -313,7 +311,8 @@ class Execution:
         try:
             answers = self._service.exclusively(partial(self._target.verify, name))
             self._base_answers = self._base_answers or answers
-            reason = difference(answers, self._base_answers)
+            wrong = differing(answers, self._base_answers)
+            reason = f"its results differ from the base's in {', '.join(wrong)}" if wrong else None
             if reason is None and grade is not None:
                 reason = self._failed_tests(name, grade, answers)
         except (DriverError, ServerError) as error:
@@ -324,7 +323,7 @@ class Execution:
             raise DriverError(f"the base {name} is not sound: {reason}", hint=hint)
         self._break(name, reason)
 
-    def _failed_tests(self, name: str, grade: Grade, answers: ResultDigest) -> str | None:
+    def _failed_tests(self, name: str, grade: Grade, answers: Answers) -> str | None:
         """Return which tests a subject's build fails that the base's passes, None if none.
 
         A footnote has what the first of them found.

@@ -7,7 +7,6 @@ has clients of its own, which run to their end: those of a batch as often as the
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 
 from dbhone.analysis.explained_rounds import Work
 from dbhone.experiment.block_servers import BlockServers
@@ -21,34 +20,11 @@ def work_of(task: Task) -> Work:
     return Work.OPERATION if task.run.events is None else Work.RUN
 
 
-class ExplainedClients(ABC):
-    """The clients of one server: what they have finished so far, and the CPU seconds they took."""
+class PausedClients:
+    """Clients that stay connected and are paused while the other server's work.
 
-    @property
-    @abstractmethod
-    def finished(self) -> int:
-        """How many operations, or runs of a batch, have ended."""
-
-    @property
-    @abstractmethod
-    def cpu_seconds(self) -> float:
-        """The CPU time of the clients."""
-
-    @abstractmethod
-    def connect(self) -> None:
-        """Wait until those are connected that stay so. Raises what failed."""
-
-    @abstractmethod
-    def work(self, number: int, position: int, seconds: float) -> None:
-        """Work in a round, for about so many seconds. Raises what failed."""
-
-    @abstractmethod
-    def end(self) -> None:
-        """Let those end that stay connected. Raises what failed."""
-
-
-class PausedClients(ExplainedClients):
-    """Clients that stay connected and are paused while the other server's work."""
+    All methods raise what failed.
+    """
 
     def __init__(self, client: SliceClient) -> None:
         self._client = client
@@ -83,7 +59,7 @@ class PausedClients(ExplainedClients):
             raise self._client.error
 
 
-class FreshClients(ExplainedClients):
+class FreshClients:
     """Clients of their own for each round, from their start to their end.
 
     A batch runs at least once in a round, and again while the slice has time left.

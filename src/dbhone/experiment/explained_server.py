@@ -23,7 +23,6 @@ from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import DriverError
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.explained_clients import (
-    ExplainedClients,
     FreshClients,
     PausedClients,
     work_of,
@@ -94,9 +93,11 @@ class ExplainedServer:
         self._running = servers.running(name)
         self._spans: list[_Span] = []
         self._work = work_of(task)
-        self._clients = self._paused(servers, task) if paused else FreshClients(servers, name, task)
+        self._clients: PausedClients | FreshClients = (
+            self._paused(servers, task) if paused else FreshClients(servers, name, task)
+        )
 
-    def _paused(self, servers: BlockServers, task: Task) -> ExplainedClients:
+    def _paused(self, servers: BlockServers, task: Task) -> PausedClients:
         client = self._stack.enter_context(servers.client(self._name, task, self._folder))
         return PausedClients(
             SliceClient(name=self._name, client=client, running=self._running, task=task)

@@ -29,7 +29,6 @@ from dbhone.experiment.plan import Compile, PostLink, Train
 from dbhone.experiment.planning import plan_builds
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.server_specs import server_workload, spec_of
-from dbhone.experiment.standalone_server import find_subject
 from dbhone.measurement.record import Run
 from dbhone.measurement.stack_sampling import check_sampling
 from dbhone.untrusted_files import remove_tree
@@ -113,7 +112,7 @@ def rebuilding(
     Builds take as long as they took in the run, or as long as is expected if that is longer: a run
     does not keep how long instrumented builds took.
     """
-    plan = plan_builds(tuple(find_subject(experiment, name) for name in names), estimator)
+    plan = plan_builds(tuple(experiment.subject(name) for name in names), estimator)
     steps = [
         step
         for step in plan.steps
@@ -203,12 +202,10 @@ def _specs(
 
     Their code is in its usual layout, which perf reads.
     """
-    subjects = tuple(find_subject(experiment, name) for name in names)
-    plan = plan_builds(subjects, BuildEstimator(service.session.home))
-    service.perform_all(plan.steps)
+    subjects = tuple(experiment.subject(name) for name in names)
+    builds = service.make_builds(*subjects)
     unobserved = dataclasses.replace(experiment, observe=_UNOBSERVED)
-    builds = {name: service.build(makes).build for name, makes in plan.builds.items()}
-    specs = {one.name: spec_of(unobserved, one, builds[one.name]) for one in subjects}
+    specs = {one.name: spec_of(unobserved, one, builds[one.name].build) for one in subjects}
     return {name: dataclasses.replace(spec, layouts=()) for name, spec in specs.items()}
 
 

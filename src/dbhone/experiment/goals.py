@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from dbhone import registry
 from dbhone.compilation import bolt, layouts
@@ -20,6 +19,7 @@ from dbhone.compilation.toolchain import requirements_of as compiler_requirement
 from dbhone.dbms.base import DRAWER, Dbms, load_dbms, system_names
 from dbhone.errors import UnknownName
 from dbhone.experiment.builds import recognise
+from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.model import Experiment
 from dbhone.process import can_enclose
 from dbhone.requirements import SANDBOX, Missing, Requirement, RequirementKind, missing
@@ -33,16 +33,6 @@ from dbhone.workload.drivers.base import ServerDriver, load_driver
 CLANG, BOLT = "clang", "bolt"
 """The goals by which more variants can be built."""
 _GCC = "gcc"
-
-
-class SourceEstimator(Protocol):
-    """What is known of sources before anything is fetched."""
-
-    def is_kept(self, reference: str) -> bool:
-        """Return whether the source needs no fetching."""
-
-    def version(self, inputs: BuildInputs) -> str:
-        """Return the version of the DBMS, empty where its source tells it only later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +108,7 @@ def together(missing_parts: Iterable[Missing]) -> Missing:
     return Missing(requirements=tuple(needs))
 
 
-def missing_for(experiment: Experiment, estimator: SourceEstimator) -> Missing:
+def missing_for(experiment: Experiment, estimator: BuildEstimator) -> Missing:
     """Return what is missing for an experiment's subjects, those apart that are optional."""
     inputs = [subject.inputs for subject in experiment.subjects if not subject.optional]
     lacking = _missing(inputs, estimator, experiment.suite)
@@ -128,9 +118,7 @@ def missing_for(experiment: Experiment, estimator: SourceEstimator) -> Missing:
     return together((lacking, missing(checks)))
 
 
-def missing_for_build(
-    inputs: BuildInputs, estimator: SourceEstimator, suite: str | None
-) -> Missing:
+def missing_for_build(inputs: BuildInputs, estimator: BuildEstimator, suite: str | None) -> Missing:
     """Return what is missing to make a build, and to drive it by a suite if one is given."""
     return _missing([inputs], estimator, suite)
 
@@ -204,7 +192,7 @@ def _goal_of_kind(name: str, kind: SourceKind) -> Goal:
 
 
 def _missing(
-    builds: Iterable[BuildInputs], estimator: SourceEstimator, suite: str | None
+    builds: Iterable[BuildInputs], estimator: BuildEstimator, suite: str | None
 ) -> Missing:
     """Return what is missing to make the builds, and to drive them by a suite if one is given.
 

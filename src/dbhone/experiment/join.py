@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,28 +23,21 @@ _OWN = ("rebuild", "optional")
 """What a subject does not take over from the one that it is like."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JoinRequest:
-    """Which versions are to join which run.
-
-    ``anchor`` is the version of the run that is measured once more beside the new ones, None for
-    the one that is nearest to them. ``sets`` empty are those of the run.
-    """
-
-    run: Run
-    dbms: str
-    versions: tuple[KnownVersion, ...]
-    anchor: str | None
-    design: DesignOptions
-    sets: tuple[str, ...] = ()
-
-
-def joining_text(request: JoinRequest) -> str:
+def joining_text(
+    run: Run,
+    dbms: str,
+    versions: Sequence[KnownVersion],
+    design: DesignOptions,
+    *,
+    anchor: str | None = None,
+    sets: tuple[str, ...] = (),
+) -> str:
     """Return the experiment file: an anchor of the run and the new versions, at the same work.
 
-    Raises UsageError for a run that nothing can join, UnknownName for an unknown anchor.
+    The ``anchor`` is the version of the run that is measured once more beside the new ones, None
+    for the one that is nearest to them. ``sets`` empty are those of the run. Raises UsageError for
+    a run that nothing can join, UnknownName for an unknown anchor.
     """
-    run = request.run
     declared = tomllib.loads(run.experiment)
     order = declared.get("history", {}).get("order", [])
     whole = [
@@ -62,55 +54,52 @@ def joining_text(request: JoinRequest) -> str:
             " its base",
             hint="measure all versions in one run",
         )
-    if not request.versions:
+    if not versions:
         raise UsageError(
             f"no version to join run {run.id} is named", hint="name them by --versions"
         )
-    others = {subject.dbms for subject in run.subjects} - {request.dbms}
+    others = {subject.dbms for subject in run.subjects} - {dbms}
     if others:
-        raise UsageError(f"run {run.id} is of {others.pop()}, not of {request.dbms}")
-    new = [version.name for version in request.versions]
+        raise UsageError(f"run {run.id} is of {others.pop()}, not of {dbms}")
+    new = [version.name for version in versions]
     known = [name for name in new if name in order]
     if known:
         raise UsageError(f"run {run.id} has {known[0]} already")
-    anchor = _anchor(request, whole, new)
+    anchor = _anchor(run, anchor, whole, new)
     names = sorted([anchor, *new], key=age)
-    title = load_dbms(request.dbms).title
+    title = load_dbms(dbms).title
     return file_text(
         f"Written by `hone history --join {run.id}`: joins that run through {anchor}.",
         {"title": f"{title} {' and '.join(new)} beside {anchor}", "base": names[0]},
         {
             "history": {"order": names},
             "sources": _source(declared, anchor)
-            | {version.name: version.source for version in request.versions},
+            | {version.name: version.source for version in versions},
             "subjects": {
                 anchor: _subject(declared, anchor),
-                **{
-                    version.name: version_table(version, like=anchor)
-                    for version in request.versions
-                },
+                **{version.name: version_table(version, like=anchor) for version in versions},
                 CONTROL: {"like": names[0]},
             },
             **{name: declared.get(name, {}) for name in _KEPT},
-            "workload": declared["workload"] | ({"sets": request.sets} if request.sets else {}),
-            "design": _design(run, declared) | design_table(request.design, len(names) + 1),
+            "workload": declared["workload"] | ({"sets": sets} if sets else {}),
+            "design": _design(run, declared) | design_table(design, len(names) + 1),
         },
     )
 
 
-def joining_name(request: JoinRequest) -> str:
+def joining_name(run: Run, dbms: str) -> str:
     """Return what the experiment is called: beside the run's own file if that was one."""
-    name = f"{request.dbms}-joins-{request.run.id}"
-    own = Path(request.run.experiment_name)
+    name = f"{dbms}-joins-{run.id}"
+    own = Path(run.experiment_name)
     return str(own.with_name(f"{name}.toml")) if own.is_absolute() else name
 
 
-def _anchor(request: JoinRequest, whole: Sequence[str], new: Sequence[str]) -> str:
+def _anchor(run: Run, named: str | None, whole: Sequence[str], new: Sequence[str]) -> str:
     """Return the anchor: the newest of the run's versions that is older than all new ones."""
-    if request.anchor is not None:
-        if request.anchor not in whole:
-            raise UnknownName(f"version in run {request.run.id}", request.anchor, whole)
-        return request.anchor
+    if named is not None:
+        if named not in whole:
+            raise UnknownName(f"version in run {run.id}", named, whole)
+        return named
     by_age = sorted(whole, key=age)
     older = [name for name in by_age if age(name) < min(map(age, new))]
     return older[-1] if older else by_age[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dbhone.dbms.base_server import ServerDbms, load_server_dbms
-from dbhone.dbms.base_settings import Origin, RequestedSetting
+from dbhone.dbms.base_settings import Origin
 from dbhone.errors import HoneError, MachineError, SettingsError
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.instance import applied_levers
@@ -54,17 +54,6 @@ def uses_huge_pages(subject: SubjectDeclaration) -> bool:
     return any(
         applied_levers.load_lever(word.partition("=")[0]).slot is Slot.PAGES
         for word in subject.levers
-    )
-
-
-def settings_with(
-    subject: SubjectDeclaration, applied: AppliedLevers
-) -> tuple[RequestedSetting, ...]:
-    """Return the settings requested of the subject's server, with those of its levers."""
-    of_levers = applied.whole.settings.items()
-    return (
-        *subject.settings,
-        *(RequestedSetting(name=name, value=value) for name, value in of_levers),
     )
 
 

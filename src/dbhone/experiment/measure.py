@@ -20,10 +20,9 @@ from dbhone.analysis.verdict import Analysis, is_clear
 from dbhone.errors import BudgetSpentError, DriverError, MachineError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import BlockEnded, InvocationStarted
-from dbhone.experiment.failures import ConsecutiveFailures
 from dbhone.experiment.model import Experiment, Servers
 from dbhone.experiment.order import block_order, subject_order
-from dbhone.experiment.participants import nothing_to_compare
+from dbhone.experiment.participants import ConsecutiveFailures, nothing_to_compare
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.target import Schedule, Target
 from dbhone.experiment.time_allocation import allocate_time, last_trial_seconds

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.dbms.base_settings import RequestedSetting
+from dbhone.errors import UnknownName
 from dbhone.experiment.observe import ObserveOptions
 from dbhone.measurement.record import Design, Role
 from dbhone.verification.outcome import Grade
@@ -68,10 +69,9 @@ class TrainingCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """What a profile-guided subject is trained on: sets of a suite, at a named size.
+    """What a profile-guided subject is trained on: sets of a suite, at a scale of its own.
 
-    The suite is ``foreign`` if it is another than what is measured. Otherwise ``scale`` is that of
-    the experiment, which decides on the data where the size does not.
+    The suite is ``foreign`` if it is another than what is measured.
     ``shares`` has, for each set, for how long it is run in comparison with the others. The server
     has the experiment's ``settings``, none of which a subject asks for alone. A ``command`` is run
     once, after the sets, of which there need be none then.
@@ -80,7 +80,6 @@ class Training:
     suite: str
     scale: Scale
     sets: tuple[str, ...]
-    size: str
     foreign: bool = False
     shares: tuple[float, ...] = ()
     settings: tuple[RequestedSetting, ...] = ()
@@ -193,6 +192,13 @@ class Experiment:
         """The subject that the others are compared with."""
         return next(subject for subject in self.subjects if subject.role is Role.BASE)
 
+    def subject(self, name: str) -> SubjectDeclaration:
+        """Return the subject of this name. Raises UnknownName."""
+        for subject in self.subjects:
+            if subject.name == name:
+                return subject
+        raise UnknownName("subject", name, (subject.name for subject in self.subjects))
+
     @property
     def compared(self) -> tuple[str, ...]:
         """The names of what the base is compared with: candidates, or without any its controls."""
@@ -208,7 +214,7 @@ class Experiment:
         Subjects of one build, such as the base and its control, share them out: in the same ones
         the luck of a layout would cancel between the two.
         """
-        subject = next(subject for subject in self.subjects if subject.name == name)
+        subject = self.subject(name)
         sharing = [other.name for other in self.subjects if other.is_built_like(subject)]
         first = sharing.index(name) * self.layouts
         return layouts[first : first + self.layouts]

@@ -56,12 +56,6 @@ class ObserveOptions:
             for (setting, value), names in needing.items()
         }
 
-    def requested(
-        self, dbms: ServerDbms, own: Iterable[RequestedSetting]
-    ) -> tuple[RequestedSetting, ...]:
-        """Return those settings as requests to a server."""
-        return as_requests(dbms, self.settings(dbms), own)
-
 
 def as_requests(
     dbms: ServerDbms, settings: Mapping[str, str], own: Iterable[RequestedSetting]

@@ -58,5 +58,4 @@ def training_of(run: Run, subject: Subject, service: BuildService) -> Training |
     """Return what a run's subject was trained on, None if it was not."""
     versions = known_versions(service.session.home)
     experiment = parse(run.experiment, name=run.experiment_name, versions=versions)
-    declared = as_begun(experiment, run).subjects
-    return next(one.training for one in declared if one.name == subject.name)
+    return as_begun(experiment, run).subject(subject.name).training

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 
 from dbhone.errors import DriverError
 from dbhone.experiment.estimates import SpeedFactor
-from dbhone.experiment.events import StepReport
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import Compile, Plan, PlanStep, PostLink, TakeReadyMade, Train
 from dbhone.experiment.planning import leaves_time
-from dbhone.experiment.recorder import RunRecorder
+from dbhone.experiment.recorder import RunRecorder, StepReport
 from dbhone.measurement.record import Warning
+from dbhone.measurement.store import Done
 from dbhone.units import listed
 
 LEFT_OUT = "left-out"
 """The code of the warning that a subject takes no part."""
 _AGAIN = "mend what is wrong with them; a new run tries them again"
 _NO_TIME = "too little of the budget would be left for measuring"
+_MOST_FAILURES = 1
+"""In a row. One may be chance: the machine was short of something, or the client gave up."""
 
 
 class Participants:
@@ -109,6 +112,28 @@ class Participants:
         )
         left = self._recorder.left()
         return leaves_time(self._experiment, name, self._out, left=left, build=seconds)
+
+
+class ConsecutiveFailures:
+    """The failures in a row of each subject, and those of each of its sets.
+
+    A set comes once in a block. So a subject that fails on the same set in every block succeeds on
+    others in between, and hardly ever fails twice in a row on whatever comes next. ``done`` are the
+    invocations of earlier sessions, in their order.
+    """
+
+    def __init__(self, done: Iterable[Done]) -> None:
+        self._in_a_row: Counter[tuple[str, str | None]] = Counter()
+        for invocation in done:
+            failed = invocation.failure is not None
+            self.count(invocation.subject, invocation.set, failed=failed)
+
+    def count(self, subject: str, set_name: str, *, failed: bool) -> bool:
+        """Count an invocation; return whether its subject has failed too often by now."""
+        keys = ((subject, None), (subject, set_name))
+        for key in keys:
+            self._in_a_row[key] = self._in_a_row[key] + 1 if failed else 0
+        return any(self._in_a_row[key] > _MOST_FAILURES for key in keys)
 
 
 def nothing_to_compare(

@@ -8,12 +8,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.transforms.base import Pass
-from dbhone.errors import HoneError
-from dbhone.experiment.data_costs import DataKnowledge, copying_seconds, with_data
+from dbhone.experiment.data_costs import copying_seconds, with_data
+from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.plan import (
     DONE,
@@ -44,27 +42,8 @@ _MEASURING_SHARE = 0.25
 """The share of the budget that optional subjects leave for measuring at least."""
 
 
-class Estimator(DataKnowledge, Protocol):
-    """What is known before work begins."""
-
-    def is_kept(self, reference: str) -> bool:
-        """Return whether the source needs no fetching."""
-
-    def identity(self, inputs: BuildInputs, pass_: Pass) -> str:
-        """Return what is the same for all subjects that share a pass of a build."""
-
-    def kept(self, subject: SubjectDeclaration) -> int:
-        """Return how many of the first steps of a subject's build have their results here."""
-
-    def cost(self, inputs: BuildInputs, pass_: Pass) -> Cost:
-        """Return what it costs to make one pass of a build."""
-
-    def absence(self, experiment: Experiment, subject: SubjectDeclaration) -> HoneError | None:
-        """Return the error that tells why a subject cannot take part here, None if it can."""
-
-
 def make_plan(
-    experiment: Experiment, estimator: Estimator, progress: PlanProgress | None = None
+    experiment: Experiment, estimator: BuildEstimator, progress: PlanProgress | None = None
 ) -> Plan:
     """Return the plan of an experiment, or of the rest of a run of it.
 
@@ -101,7 +80,7 @@ class BuildPlan:
 
 def plan_builds(
     subjects: tuple[SubjectDeclaration, ...],
-    estimator: Estimator,
+    estimator: BuildEstimator,
     experiment: Experiment | None = None,
     progress: PlanProgress | None = None,
 ) -> BuildPlan:
@@ -201,7 +180,7 @@ def _machine_check(
         )
 
 
-def _fetch(subject: SubjectDeclaration, reference: str, estimator: Estimator) -> Fetch:
+def _fetch(subject: SubjectDeclaration, reference: str, estimator: BuildEstimator) -> Fetch:
     kept = estimator.is_kept(reference)
     return Fetch(
         label=reference,
@@ -212,7 +191,7 @@ def _fetch(subject: SubjectDeclaration, reference: str, estimator: Estimator) ->
     )
 
 
-def _build_steps(subject: SubjectDeclaration, estimator: Estimator) -> tuple[PlanStep, ...]:
+def _build_steps(subject: SubjectDeclaration, estimator: BuildEstimator) -> tuple[PlanStep, ...]:
     """Return the steps of a subject's build; those whose results are here cost nothing."""
     kept = estimator.kept(subject)
     steps = enumerate(_making_steps(subject, estimator))
@@ -221,7 +200,7 @@ def _build_steps(subject: SubjectDeclaration, estimator: Estimator) -> tuple[Pla
     )
 
 
-def _making_steps(subject: SubjectDeclaration, estimator: Estimator) -> Iterator[PlanStep]:
+def _making_steps(subject: SubjectDeclaration, estimator: BuildEstimator) -> Iterator[PlanStep]:
     """Yield the steps that make a subject's build, as if nothing of it were here.
 
     One compiles. A profile-guided build has two or three, with training after each but the last.

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from dbhone.activity import Activity, tell
-from dbhone.experiment.events import Began, Event, Listener, Note
+from dbhone.experiment.events import Began, Ended, Event, Listener, Note, Stage
+from dbhone.experiment.plan import PlanStep
 from dbhone.home import Session
 from dbhone.measurement.record import Run, RunningServer, RunState, Step, Subject, Warning
 from dbhone.measurement.store import Store
@@ -119,3 +123,63 @@ def telling(session: Session, listen: Listener) -> Listener:
         listen(event)
 
     return hear
+
+
+@dataclass(slots=True, kw_only=True)
+class StepReport:
+    """What is reported when a step ends: whether its result existed, and what else is known."""
+
+    reused: bool = False
+    note: str = ""
+    seconds: float = 0.0
+
+
+class StepReporter:
+    """Tells a listener of the beginning and the end of each step of a plan.
+
+    ``clock`` returns seconds; ``left`` the seconds that are left at most, None if unknown.
+    """
+
+    def __init__(
+        self,
+        listen: Listener,
+        steps: Sequence[PlanStep],
+        *,
+        clock: Callable[[], float],
+        left: Callable[[], float | None] = lambda: None,
+    ) -> None:
+        self._listen = listen
+        self._totals = Counter(step.stage for step in steps)
+        self._begun: Counter[Stage] = Counter()
+        self._clock = clock
+        self._left = left
+
+    @contextlib.contextmanager
+    def step(self, step: PlanStep, expected: float | None) -> Iterator[StepReport]:
+        """Tell that a step begins, and that it ends unless it fails.
+
+        ``expected`` is about how many seconds it takes. The caller fills in the report.
+        """
+        self._begun[step.stage] += 1
+        self._listen(
+            Began(
+                stage=step.stage,
+                what=step.label,
+                number=self._begun[step.stage],
+                total=self._totals[step.stage],
+                expected=expected,
+                left=self._left(),
+            )
+        )
+        report, began = StepReport(), self._clock()
+        yield report
+        report.seconds = self._clock() - began
+        self._listen(
+            Ended(
+                stage=step.stage,
+                what=step.label,
+                seconds=report.seconds,
+                reused=report.reused,
+                note=report.note,
+            )
+        )

@@ -15,7 +15,6 @@ from dbhone.experiment.model import Experiment, Servers, Slices, SubjectDeclarat
 from dbhone.experiment.observe import ObserveOptions, check_counters
 from dbhone.experiment.schema import ExperimentFile, Locator, keys_of_data
 from dbhone.experiment.subjects import Subjects
-from dbhone.experiment.targets import target_class
 from dbhone.experiment.trainings import suite_at
 from dbhone.instance.memory import fit_together
 from dbhone.measurement.record import Design, Role
@@ -74,7 +73,7 @@ class Resolver:
             allot=self.declared.design.allot,
             stop_early=self.declared.design.stop_early,
             layouts=self.declared.design.layouts,
-            observe=self._observe(subjects),
+            observe=self._observe(suite, subjects),
             verification=self._grade(subjects),
         )
         self._check_slices(suite, experiment)
@@ -166,10 +165,10 @@ class Resolver:
                     hint="leave 'slices' out: slices are then short where that can be done",
                 )
 
-    def _observe(self, subjects: tuple[SubjectDeclaration, ...]) -> ObserveOptions:
+    def _observe(self, suite: Suite, subjects: tuple[SubjectDeclaration, ...]) -> ObserveOptions:
         """Return what is observed; counters that no server has by the DBMS alone are refused."""
         section = self.declared.observe
-        if section.model_fields_set and not target_class(self.declared.workload.suite).observes:
+        if section.model_fields_set and not suite.server_sizes:
             raise ExperimentError(
                 f"{self.where.at('observe')}: the suite {self.declared.workload.suite} drives no"
                 " server, and only servers are observed"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -50,33 +51,21 @@ def _setting(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
-def _regime(value: object) -> object:
-    known = [regime.value for regime in Regime]
-    if value not in known:
-        raise ValueError(f"write one of {', '.join(known)}")
-    return Regime(value)
+def _one_of(words: type[StrEnum]) -> BeforeValidator:
+    """Return what reads one of these words, and refuses all others."""
+
+    def read(value: object) -> StrEnum:
+        known = [word.value for word in words]
+        if value not in known:
+            raise ValueError(f"write one of {', '.join(known)}")
+        return words(value)
+
+    return BeforeValidator(read)
 
 
-def _grade(value: object) -> object:
-    known = [grade.value for grade in Grade]
-    if value not in known:
-        raise ValueError(f"write one of {', '.join(known)}")
-    return Grade(value)
-
-
-def _slices(value: object) -> object:
-    return Slices.SHORT if value == _EARLIER_SHORT else _word_of(Slices, value)
-
-
-def _servers(value: object) -> object:
-    return _word_of(Servers, value)
-
-
-def _word_of(words: type[Slices] | type[Servers], value: object) -> object:
-    known = [word.value for word in words]
-    if value not in known:
-        raise ValueError(f"write one of {', '.join(known)}")
-    return words(value)
+def _present_word(value: object) -> object:
+    """Return the word for what earlier files called ``frozen``."""
+    return Slices.SHORT if value == _EARLIER_SHORT else value
 
 
 def _parsed(value: object, parse: Callable[[str], float], wanted: str) -> float:
@@ -93,7 +82,6 @@ def _parsed(value: object, parse: Callable[[str], float], wanted: str) -> float:
 Duration = Annotated[float, BeforeValidator(_duration)]
 Percent = Annotated[float, BeforeValidator(_percent)]
 Size = Annotated[int, BeforeValidator(_size)]
-Seconds = Annotated[float, BeforeValidator(_duration)]
 Settings = dict[str, Annotated[str, BeforeValidator(_setting)]]
 Values = tuple[Annotated[str, BeforeValidator(_setting)], ...]
 Numbers = tuple[Annotated[int, Field(ge=1, le=100_000)], ...]
@@ -169,12 +157,12 @@ class WorkloadSection(_Section):
     size: str = "quick"
     sets: Words | None = None
     threads: Annotated[Numbers | None, Field(strict=False, min_length=1)] = None
-    regime: Annotated[Regime, BeforeValidator(_regime)] = Regime.CACHED
+    regime: Annotated[Regime, _one_of(Regime)] = Regime.CACHED
     tables: int | None = Field(default=None, ge=1, le=10_000)
     rows: int | None = Field(default=None, ge=100)
     statements: Literal["prepared", "text"] | None = None
     data: Data = {}
-    seconds: Seconds | None = None
+    seconds: Duration | None = None
     cache: Size | None = None
 
 
@@ -206,7 +194,7 @@ class VerificationSection(_Section):
     Without a grade only the workload's answers are compared.
     """
 
-    grade: Annotated[Grade | None, BeforeValidator(_grade)] = None
+    grade: Annotated[Grade | None, _one_of(Grade)] = None
 
 
 class HistorySection(_Section):
@@ -243,8 +231,8 @@ class DesignSection(_Section):
     seed: int = Field(default=_USUAL.seed, ge=0, lt=SEEDS)
     blocks: BlocksSection = BlocksSection()
     awake: bool = False
-    slices: Annotated[Slices, BeforeValidator(_slices)] = Slices.AUTO
-    servers: Annotated[Servers, BeforeValidator(_servers)] = Servers.AUTO
+    slices: Annotated[Slices, _one_of(Slices), BeforeValidator(_present_word)] = Slices.AUTO
+    servers: Annotated[Servers, _one_of(Servers)] = Servers.AUTO
     allot: bool = True
     control: bool = True
     stop_early: bool = False

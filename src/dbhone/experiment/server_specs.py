@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base_server import load_server_dbms
+from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import UsageError
-from dbhone.experiment.levers import apply_levers, settings_with
+from dbhone.experiment.levers import apply_levers
 from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.observe import as_requests
 from dbhone.experiment.server_clients import ServerWorkload
 from dbhone.experiment.server_pool import ServerSpec
 from dbhone.instance.programs import installation_of
@@ -33,6 +35,7 @@ def spec_of(experiment: Experiment, subject: SubjectDeclaration, build: Build) -
     """Return the server of a subject: its build, its settings and its levers."""
     dbms = load_server_dbms(build.manifest.dbms)
     levers = apply_levers(experiment, subject)
+    of_levers = levers.whole.settings.items()
     return ServerSpec(
         dbms=dbms,
         installation=installation_of(dbms, build),
@@ -41,8 +44,9 @@ def spec_of(experiment: Experiment, subject: SubjectDeclaration, build: Build) -
             for layout in experiment.own_layouts(subject.name, build.layouts)
         ),
         settings=(
-            *experiment.observe.requested(dbms, subject.settings),
-            *settings_with(subject, levers),
+            *as_requests(dbms, experiment.observe.settings(dbms), subject.settings),
+            *subject.settings,
+            *(RequestedSetting(name=name, value=value) for name, value in of_levers),
         ),
         env={},
         levers=levers,

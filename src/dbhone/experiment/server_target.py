@@ -21,9 +21,9 @@ from dbhone.experiment.server_clients import ServerWorkload
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.server_specs import server_workload, spec_of
 from dbhone.experiment.target import (
+    Answers,
     BuildResult,
     Notes,
-    ResultDigest,
     Schedule,
     ServerState,
     Target,
@@ -62,7 +62,6 @@ class ServerTarget(Target):
     """Subjects that are servers: in a block all are up, and clients drive one after the other."""
 
     calibrates: ClassVar[bool] = False
-    observes: ClassVar[bool] = True
     verification_seconds: ClassVar[float] = _SERVER_STARTS
     driver: ServerDriver
 
@@ -108,12 +107,12 @@ class ServerTarget(Target):
         suite, training = suites.load(job.training.suite), job.training
         workload = ServerWorkload(
             suite=suite,
-            driver=load_driver_of(ServerDriver, job.driver.name),
-            scale=suite_tasks.training_scale(suite, training.scale, training.size),
+            driver=load_driver_of(ServerDriver, suite.driver),
+            scale=training.scale,
             drop_unknown=training.drop_unknown,
         )
         pool = ServerPool(session, workload, notify)
-        dbms = load_server_dbms(job.dbms.name)
+        dbms = load_server_dbms(job.build.manifest.dbms)
         spec = ServerSpec(
             dbms=dbms,
             installation=installation_of(dbms, job.build),
@@ -155,7 +154,10 @@ class ServerTarget(Target):
         workload = dataclasses.replace(server_workload(experiment), servers=servers)
         self._cold = workload.cold
         self._pool = ServerPool(session, workload, self._detail)
-        self._specs = {name: self._spec(name) for name in self.builds}
+        self._specs = {
+            name: spec_of(experiment, experiment.subject(name), build)
+            for name, build in self.builds.items()
+        }
         self._setups = {name: self._setup(spec) for name, spec in self._specs.items()}
         recorder.warn(*settings_notes(self._setups))
         self._warn_of_observed_settings()
@@ -165,7 +167,16 @@ class ServerTarget(Target):
         check_memory(tuple(caches.values()), one_by_one=experiment.one_by_one)
         self._specs |= self._limited(caches)
         self._scheduled_tasks = self.tasks(experiment.scale)
-        self._servers: BlockServers | None = None
+        self._servers = BlockServers(
+            self._pool,
+            self._specs,
+            RunObservation(experiment.observe, recorder.warn),
+            self._detail,
+            seed=experiment.design.seed,
+            fresh_data=self.suite.fresh_loads,
+            cold=self._cold,
+            on_start=self._note_what_it_took,
+        )
         self._asked: set[str] = set()
         self._trials: InterleavedTrials | None = None
         self._earlier: Sequence[Sliced] = ()
@@ -173,10 +184,6 @@ class ServerTarget(Target):
 
     def _detail(self, text: str) -> None:
         self.recorder.listen(Detail(text=text))
-
-    def _spec(self, name: str) -> ServerSpec:
-        (subject,) = (candidate for candidate in self.experiment.subjects if candidate.name == name)
-        return spec_of(self.experiment, subject, self.builds[name])
 
     def _setup(self, spec: ServerSpec) -> ServerSetup:
         """Choose the settings. Raises SettingsError for one that the server lacks."""
@@ -226,13 +233,12 @@ class ServerTarget(Target):
         chosen = self._setups[subject].chosen
         return ServerState(settings=chosen.values, defaults=chosen.defaults)
 
-    def verify(self, subject: str) -> ResultDigest:
+    def verify(self, subject: str) -> Answers:
         """Return the digest of a server's answers to a fixed row of queries.
 
         They read and write, on a fresh copy of the loaded data; consistency checks come last.
         """
-        answers = self._pool.verify(self._specs[subject])
-        return ResultDigest(verifications={"reads, writes and consistency": answers})
+        return {"reads, writes and consistency": self._pool.verify(self._specs[subject])}
 
     def schedule(self) -> Schedule:
         """Return the suite's own steps. Their seconds are declared, so nothing is tried out."""
@@ -271,23 +277,18 @@ class ServerTarget(Target):
     @contextlib.contextmanager
     def open(self, subjects: tuple[str, ...], block: int) -> Iterator[None]:
         """Start and warm up the servers of these subjects; stop them in the end."""
-        if self._servers is None:
-            self._servers = self._block_servers()
-            self._trials = self._interleaved_trials(self._servers, len(subjects))
+        if self._trials is None:
+            self._trials = InterleavedTrials(
+                self._servers,
+                self.session,
+                self._interleaved(len(subjects)),
+                self.experiment.design.seed,
+                self.recorder.warn,
+                earlier=self._earlier,
+                slow=self._slow,
+            )
         with self._servers.open(subjects, block):
             yield
-
-    def _block_servers(self) -> BlockServers:
-        return BlockServers(
-            self._pool,
-            self._specs,
-            RunObservation(self.experiment.observe, self.recorder.warn),
-            self._detail,
-            seed=self.experiment.design.seed,
-            fresh_data=self.suite.fresh_loads,
-            cold=self._cold,
-            on_start=self._note_what_it_took,
-        )
 
     def _note_what_it_took(self, name: str, server: Server) -> None:
         """Ask each subject's first server what it took, and keep that with what it did not take."""
@@ -302,24 +303,12 @@ class ServerTarget(Target):
         if note is not None:
             self.recorder.warn(note)
 
-    def _interleaved_trials(self, servers: BlockServers, subjects: int) -> InterleavedTrials:
-        return InterleavedTrials(
-            servers,
-            self.session,
-            self._interleaved(subjects),
-            self.experiment.design.seed,
-            self.recorder.warn,
-            earlier=self._earlier,
-            slow=self._slow,
-        )
-
     def ready(self, trial: Trial) -> None:
         """Bring all servers into the same state.
 
         All are restarted on fresh data if one of them is not up. Before a set that only reads they
         finish what writes left behind.
         """
-        assert self._servers is not None, "a block is open"
         self._servers.ready(trial.subjects)
         self._servers.finish_background_work(writes=self.suite.writes(trial.task.suite_set))
 
@@ -332,7 +321,6 @@ class ServerTarget(Target):
 
     def check(self) -> Mapping[str, HoneError]:
         """Return, by subject, in what its data contradicts itself after the block's writes."""
-        assert self._servers is not None, "a block is open"
         return self._servers.check()
 
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from dbhone.errors import UnknownName
 from dbhone.experiment.builds import BuildService
-from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Detail
-from dbhone.experiment.model import Experiment, SubjectDeclaration
-from dbhone.experiment.planning import plan_builds
+from dbhone.experiment.model import Experiment
 from dbhone.experiment.server_pool import ServerPool
 from dbhone.experiment.server_specs import server_workload, spec_of
 from dbhone.instance.server import Server
@@ -25,25 +22,15 @@ def standalone_server(experiment: Experiment, name: str, service: BuildService) 
     server does not keep them waiting. Raises UnknownName, UsageError for an embedded DBMS, and
     what the build and the server raise.
     """
-    subject = find_subject(experiment, name)
+    subject = experiment.subject(name)
     workload = server_workload(experiment)
-    plan = plan_builds((subject,), BuildEstimator(service.session.home))
-    service.perform_all(plan.steps)
-    build = service.build(plan.builds[name]).build
+    build = service.make_builds(subject)[name].build
     pool = ServerPool(service.session, workload, lambda text: service.listen(Detail(text=text)))
     spec = spec_of(experiment, subject, build)
     with contextlib.ExitStack() as stack:
         yield service.exclusively(
             lambda: stack.enter_context(pool.running(spec, _seed(experiment)))
         )
-
-
-def find_subject(experiment: Experiment, name: str) -> SubjectDeclaration:
-    """Return the subject of this name. Raises UnknownName."""
-    for subject in experiment.subjects:
-        if subject.name == name:
-            return subject
-    raise UnknownName("subject", name, (subject.name for subject in experiment.subjects))
 
 
 def _seed(experiment: Experiment) -> int | None:

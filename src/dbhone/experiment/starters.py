@@ -19,7 +19,6 @@ from dbhone.experiment.model import Experiment
 from dbhone.experiment.planning import make_plan
 from dbhone.experiment.templates import (
     DesignOptions,
-    HistoryRequest,
     WorkloadOptions,
     choose_versions,
     history_text,
@@ -162,13 +161,12 @@ def _allocator(dbms: Dbms, versions: KnownVersions, minutes: int) -> str:
 
 
 def _versions(dbms: Dbms, versions: KnownVersions, minutes: int) -> str:
-    request = HistoryRequest(
-        dbms=dbms.name,
-        versions=choose_versions(versions, dbms.name, ()),
-        workload=WorkloadOptions(suite=None, size=_SIZE),
-        design=DesignOptions(budget=60.0 * minutes, target=0.02, seed=1),
+    return history_text(
+        dbms.name,
+        choose_versions(versions, dbms.name, ()),
+        WorkloadOptions(suite=None, size=_SIZE),
+        DesignOptions(budget=60.0 * minutes, target=0.02, seed=1),
     )
-    return history_text(request)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeAlias
 
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile_counts import Counters
-from dbhone.dbms.base import Dbms
 from dbhone.errors import HoneError, UsageError
 from dbhone.experiment.events import Listener
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
@@ -29,7 +28,7 @@ from dbhone.measurement.record import RunningServer, Sliced, Step, Warning
 from dbhone.source.tree import SourceTree
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
-from dbhone.workload.drivers.base import Driver, ServerDriver, load_driver
+from dbhone.workload.drivers.base import ServerDriver, load_driver
 from dbhone.workload.suite import Regime
 from dbhone.workload.task import Scale, Task, plain
 
@@ -57,8 +56,6 @@ class TrainingJob:
 
     build: Build
     plain: Build
-    dbms: Dbms
-    driver: Driver
     training: Training
     counters: Counters
 
@@ -75,11 +72,8 @@ class ServerState:
     defaults: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultDigest:
-    """What a build answered: the digest of its answers to each question."""
-
-    verifications: Mapping[str, str]
+Answers: TypeAlias = Mapping[str, str]
+"""What a build answered: the digest of its answers to each question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,14 +85,9 @@ class Schedule:
     seconds: dict[str, float]
 
 
-def difference(answers: ResultDigest, base: ResultDigest) -> str | None:
-    """Say in what a build's answers differ from the base's, None if in nothing."""
-    wrong = [
-        name
-        for name, answer in base.verifications.items()
-        if answers.verifications.get(name) != answer
-    ]
-    return f"its results differ from the base's in {', '.join(wrong)}" if wrong else None
+def differing(answers: Answers, base: Answers) -> list[str]:
+    """Return the questions that a build answered otherwise than the base."""
+    return [question for question, answer in base.items() if answers.get(question) != answer]
 
 
 class Notes(Protocol):
@@ -127,8 +116,6 @@ class Target(ABC):
 
     calibrates: ClassVar[bool]
     """Whether only a trial tells what steps there are and how long they take."""
-    observes: ClassVar[bool]
-    """Whether its subjects can be observed while they are measured."""
     verification_seconds: ClassVar[float]
     """About how long it takes to verify one subject."""
 
@@ -203,7 +190,7 @@ class Target(ABC):
         return ServerState()
 
     @abstractmethod
-    def verify(self, subject: str) -> ResultDigest:
+    def verify(self, subject: str) -> Answers:
         """Return what a subject answers.
 
         Raises DriverError or ServerError if it cannot be requested or is not sound.
@@ -269,9 +256,7 @@ class Target(ABC):
 def training_tasks(training: Training) -> tuple[Task, ...]:
     """Return the driver's tasks in one iteration of training."""
     suite = suites.load(training.suite)
-    tasks = suite_tasks.tasks(
-        suite, training.sets, suite_tasks.training_scale(suite, training.scale, training.size)
-    )
+    tasks = suite_tasks.tasks(suite, training.sets, training.scale)
     shares = training.shares or (1.0,) * len(tasks)
     return tuple(task.with_share_of_time(share) for task, share in zip(tasks, shares, strict=True))
 
@@ -295,8 +280,7 @@ def _unusual_caching(training: Training) -> dict[str, object]:
 
     What is usual is left out, so that profiles are found that were made before this was told.
     """
-    suite = suites.load(training.suite)
-    scale = suite_tasks.training_scale(suite, training.scale, training.size)
+    scale = training.scale
     unusual: dict[str, object] = {}
     if scale.regime is not Regime.CACHED:
         unusual["regime"] = scale.regime.value

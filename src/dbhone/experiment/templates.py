@@ -146,24 +146,6 @@ def _inline(values: Mapping[str, Any]) -> InlineTable:
     return table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryRequest:
-    """What a history is to be of, and how. ``versions`` are the oldest first.
-
-    ``variant`` is how versions are built that have none of their own, and ``compiler`` by what all
-    that are built. With ``optional`` a version that cannot be built is left out, unless it is the
-    oldest.
-    """
-
-    dbms: str
-    versions: tuple[KnownVersion, ...]
-    workload: WorkloadOptions
-    design: DesignOptions
-    variant: str | None = None
-    compiler: str | None = None
-    optional: bool = False
-
-
 def choose_versions(
     known: KnownVersions, dbms: str, words: Sequence[str]
 ) -> tuple[KnownVersion, ...]:
@@ -191,40 +173,50 @@ def choose_versions(
     return tuple(sorted(chosen, key=lambda version: age(version.name)))
 
 
-def history_text(request: HistoryRequest) -> str:
+def history_text(
+    dbms: str,
+    versions: Sequence[KnownVersion],
+    workload: WorkloadOptions,
+    design: DesignOptions,
+    *,
+    variant: str | None = None,
+    compiler: str | None = None,
+    optional: bool = False,
+) -> str:
     """Return the experiment file of a history: the oldest version is the base, and the control.
 
-    Raises UsageError if a variant or a compiler is named and nothing is to be compiled.
+    The ``versions`` are the oldest first. ``variant`` is how those are built that have none of
+    their own, and ``compiler`` by what all that are built. With ``optional`` a version that cannot
+    be built is left out, unless it is the oldest. Raises UsageError if a variant or a compiler is
+    named and nothing is to be compiled.
     """
-    dbms = load_dbms(request.dbms)
-    names = [version.name for version in request.versions]
-    first, *others = request.versions
-    compiled = [version for version in request.versions if not _is_ready_made(version)]
-    optional = {"optional": True} if request.optional else {}
-    chosen = {"variant": request.variant, "compiler": request.compiler}
+    system = load_dbms(dbms)
+    names = [version.name for version in versions]
+    first, *others = versions
+    compiled = [version for version in versions if not _is_ready_made(version)]
+    left_out = {"optional": True} if optional else {}
+    chosen = {"variant": variant, "compiler": compiler}
     given = {key: value for key, value in chosen.items() if value is not None}
     if given and not compiled:
         raise UsageError(f"these versions are ready-made, and no {next(iter(given))} makes them")
 
     def subject(version: KnownVersion) -> dict[str, Any]:
-        table = version_table(version, dbms=dbms.name)
+        table = version_table(version, dbms=dbms)
         return given | table if version in compiled else table
 
     return file_text(
-        f"Written by `hone history {request.dbms}`: change it, and give it to `hone run`.",
-        {"title": f"{dbms.title} {names[0]} to {names[-1]}", "base": names[0]},
+        f"Written by `hone history {dbms}`: change it, and give it to `hone run`.",
+        {"title": f"{system.title} {names[0]} to {names[-1]}", "base": names[0]},
         {
             "history": {"order": names},
-            "sources": {version.name: version.source for version in request.versions},
+            "sources": {version.name: version.source for version in versions},
             "subjects": {
                 first.name: subject(first),
                 CONTROL: {"like": first.name},
-                **{version.name: subject(version) | optional for version in others},
+                **{version.name: subject(version) | left_out for version in others},
             },
-            "workload": workload_table(request.workload, dbms),
-            "design": design_table(
-                request.design, len(names) + 1, len(compiled) * dbms.build_seconds
-            ),
+            "workload": workload_table(workload, system),
+            "design": design_table(design, len(names) + 1, len(compiled) * system.build_seconds),
         },
     )
 
@@ -248,20 +240,6 @@ class Side:
     word: str
     variant: Variant
     dbms: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompareRequest:
-    """What is to be compared, and how; both sides know their DBMS.
-
-    ``train`` are the sets that profile-guided builds are trained on.
-    """
-
-    first: Side
-    second: Side
-    train: tuple[str, ...]
-    workload: WorkloadOptions
-    design: DesignOptions
 
 
 def named_reference(word: str) -> str:
@@ -333,9 +311,17 @@ def check_together(first: Side, second: Side, train: tuple[str, ...]) -> None:
         )
 
 
-def compare_text(request: CompareRequest) -> str:
-    """Return the experiment file: the first side is the base and the control."""
-    first, second = request.first, request.second
+def compare_text(
+    first: Side,
+    second: Side,
+    train: tuple[str, ...],
+    workload: WorkloadOptions,
+    design: DesignOptions,
+) -> str:
+    """Return the experiment file: the first side is the base and the control.
+
+    Both sides know their DBMS. ``train`` are the sets that profile-guided builds are trained on.
+    """
     base, candidate = _names(first, second)
     title = f"{candidate} beside {base}"
     called = (base, candidate)
@@ -351,9 +337,9 @@ def compare_text(request: CompareRequest) -> str:
                 CONTROL: {"like": base},
                 candidate: _subject(second, called[1]),
             },
-            "training": {"sets": request.train} if request.train else {},
-            "workload": workload_table(request.workload, load_dbms(first.dbms or "")),
-            "design": design_table(request.design, 3),
+            "training": {"sets": train} if train else {},
+            "workload": workload_table(workload, load_dbms(first.dbms or "")),
+            "design": design_table(design, 3),
         },
     )
 

@@ -14,10 +14,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from dbhone.analysis.allocation import BlockCost, Limits, allocate, variance_components
-from dbhone.analysis.rounds import log_rate
+from dbhone.analysis.rounds import log_rates
 from dbhone.measurement.record import Design, Slice, Sliced
 from dbhone.measurement.sample_array import Array
 
@@ -134,14 +132,9 @@ def _trials(sliced: Sequence[Sliced], subjects: Sequence[str]) -> list[_Trial]:
 def _trial(by_subject: Mapping[str, Sequence[Slice]], subjects: Sequence[str]) -> _Trial:
     slices = [slice for own in by_subject.values() for slice in own]
     rounds = sorted({slice.round for slice in slices if slice.counted})
-    logs = np.full((len(rounds), len(subjects)), np.nan)
-    for column, name in enumerate(subjects):
-        for slice in by_subject.get(name, ()):
-            if slice.counted:
-                row = rounds.index(slice.round)
-                logs[row, column] = log_rate(slice.operations, slice.seconds)
+    counted = [[slice for slice in by_subject.get(name, ()) if slice.counted] for name in subjects]
     return _Trial(
-        logs=logs,
+        logs=log_rates(counted, rounds),
         rounds=len({slice.round for slice in slices}),
         events=max(
             statistics.fmean(slice.operations + slice.errors for slice in own)

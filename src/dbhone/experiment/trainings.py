@@ -67,11 +67,11 @@ class Trainings:
         sets = suites.full_names(suite, words, where=where)
         shares = self._shares(suite_name, suite)
         size = self._size(name, section, suite)
+        scale = self._foreign_scale(suite, size) if foreign else self._scale
         return Training(
             suite=suite_name,
-            scale=self._foreign_scale(suite, size) if foreign else self._scale,
+            scale=suite_tasks.training_scale(suite, scale, size),
             sets=sets,
-            size=size,
             foreign=foreign,
             shares=tuple(shares.get(set_name, 1.0) for set_name in sets) if shares else (),
             settings=self._settings.of(name, SubjectSection(dbms=section.dbms)),

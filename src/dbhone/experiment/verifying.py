@@ -13,11 +13,9 @@ from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import DriverError, ProfileError, ServerError, SourceError
 from dbhone.experiment.builds import BuildService
-from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Detail, Listener
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
-from dbhone.experiment.planning import plan_builds
-from dbhone.experiment.target import BuildResult, ResultDigest, Target
+from dbhone.experiment.target import Answers, BuildResult, Target, differing
 from dbhone.experiment.targets import target_class
 from dbhone.measurement.record import Design, Role, RunningServer, Step, Warning
 from dbhone.source.tree import SourceTree, kept_tree
@@ -88,9 +86,7 @@ def build_like(
     """
     inputs = _inputs_like(build, changes, service)
     subject = SubjectDeclaration(name=_BASE, role=Role.BASE, inputs=inputs, training=training)
-    plan = plan_builds((subject,), BuildEstimator(service.session.home))
-    service.perform_all(plan.steps)
-    return service.build(plan.builds[_BASE]).build
+    return service.make_builds(subject)[_BASE].build
 
 
 def built_again(build: Build, service: BuildService) -> Build:
@@ -203,31 +199,24 @@ def _target(
     return make(experiment, results, service.session, _NoRun(listen=service.listen))
 
 
-def answers_compared(
-    suite: str, base: ResultDigest, candidate: ResultDigest | str
-) -> ListComparison:
+def answers_compared(suite: str, base: Answers, candidate: Answers | str) -> ListComparison:
     """Return how a candidate's answers compare with the base's, as a list of tests.
 
     A candidate that could not be asked has the reason instead. A suite that is a file of the user's
     is called by its name without its folder: the outcome goes into packages.
     """
     name = suite.rpartition("/")[2]
-    expected = base.verifications
     if isinstance(candidate, str):
-        differences = dict.fromkeys(expected, candidate)
+        differences = dict.fromkeys(base, candidate)
     else:
-        found = candidate.verifications
-        differences = {
-            name: "its results differ from the base's"
-            for name, answer in expected.items()
-            if found.get(name) != answer
-        }
+        wrong = differing(candidate, base)
+        differences = dict.fromkeys(wrong, "its results differ from the base's")
     return ListComparison(
         check=_WORKLOAD,
         list=name,
         evidence=Evidence.BYTES,
-        tests=len(expected),
-        proving=len(expected),
+        tests=len(base),
+        proving=len(base),
         base_failures=(),
         undecided=(),
         failures=tuple(

@@ -10,10 +10,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from dbhone.analysis.gravity import FAILED_INVOCATIONS
-from dbhone.analysis.rounds import log_rate, stalled
+from dbhone.analysis.rounds import log_rates, stalled
 from dbhone.dbms.base_protocol import Protocol
 from dbhone.dbms.base_settings import pairs
 from dbhone.experiment.model import Experiment, Servers
@@ -323,19 +321,12 @@ def stall_notes(sliced: Sequence[Sliced]) -> Iterator[Warning]:
 
 def _judged_slices(trial: Sequence[Sliced]) -> Iterator[tuple[Sliced, Slice, bool]]:
     """Yield each slice that counts, with whether its subject stalled in it."""
-    rounds = sorted({one.round for entry in trial for one in entry.slices if one.counted})
-    rows = {number: row for row, number in enumerate(rounds)}
-    logs = np.full((len(rounds), len(trial)), np.nan)
-    counted = [
-        (entry, one, (rows[one.round], column))
-        for column, entry in enumerate(trial)
-        for one in entry.slices
-        if one.counted
-    ]
-    for _, one, place in counted:
-        logs[place] = log_rate(one.operations, one.seconds)
-    still = stalled(logs)
-    return ((entry, one, bool(still[place])) for entry, one, place in counted)
+    counted = [[one for one in entry.slices if one.counted] for entry in trial]
+    rounds = sorted({one.round for slices in counted for one in slices})
+    still = stalled(log_rates(counted, rounds))
+    for column, (entry, slices) in enumerate(zip(trial, counted, strict=True)):
+        for one in slices:
+            yield entry, one, bool(still[rounds.index(one.round), column])
 
 
 def _stalls(subject: str, sets: Mapping[str, _StallTotals], told: Sequence[str]) -> str:

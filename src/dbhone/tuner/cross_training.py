@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dbhone.dbms.base import Dbms
 from dbhone.errors import UsageError
 from dbhone.experiment.subjects import CONTROL
@@ -24,62 +22,59 @@ _MOST = 12
 """Sets. Each takes a build, and a share of every block."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrossTrainingRequest:
-    """What is to be trained on what: each of the workload's sets alone, all, and the ``mixes``.
-
-    The workload names its sets; none are all of the suite. ``variant`` is profile-guided. With
-    ``earlier``, another source, one more build takes the profile of that, trained on all; and one
-    more is trained on all at each of the ``sizes`` of training.
-    """
-
-    dbms: Dbms
-    source: str
-    variant: str
-    workload: WorkloadOptions
-    mixes: tuple[tuple[str, ...], ...]
-    earlier: str | None
-    sizes: tuple[str, ...]
-    design: DesignOptions
-
-
-def cross_training_text(request: CrossTrainingRequest) -> str:
+def cross_training_text(
+    dbms: Dbms,
+    source: str,
+    variant: str,
+    workload: WorkloadOptions,
+    design: DesignOptions,
+    *,
+    mixes: tuple[tuple[str, ...], ...] = (),
+    earlier: str | None = None,
+    sizes: tuple[str, ...] = (),
+) -> str:
     """Return the experiment file: the plain build is the base, each training a subject.
 
-    Raises UsageError or UnknownName for invalid sets.
+    A build of the profile-guided ``variant`` is trained on each of the workload's sets alone, one
+    on all, and one on each of the ``mixes``. The workload names its sets; none are all of the
+    suite. With ``earlier``, another source, one more build takes the profile of that, trained on
+    all; and one more is trained on all at each of the ``sizes`` of training. Raises UsageError or
+    UnknownName for invalid sets.
     """
-    sets = _sets(request.workload, request.dbms)
-    trainings = dict.fromkeys((*((name,) for name in sets), *request.mixes, sets))
+    sets = _sets(workload, dbms)
+    trainings = dict.fromkeys((*((name,) for name in sets), *mixes, sets))
     called = {_name(chosen, sets): list(chosen) for chosen in trainings}
     if len(called) < len(trainings):
         raise UsageError("two trainings would have the same name", hint="name fewer sets")
     subjects = {
-        name: {"like": _BASE, "variant": request.variant, "train": chosen}
+        name: {"like": _BASE, "variant": variant, "train": chosen}
         for name, chosen in called.items()
     }
-    on_all, usual = _name(sets, sets), request.workload.size
-    if usual in request.sizes:
-        raise UsageError(f"all builds are trained at the size {usual}", hint="name another size")
-    subjects |= {f"{on_all}-{size}": {"like": on_all, "train_size": size} for size in request.sizes}
-    sources = {"source": request.source}
-    if request.earlier is not None:
-        sources[_EARLIER] = request.earlier
+    on_all = _name(sets, sets)
+    if workload.size in sizes:
+        raise UsageError(
+            f"all builds are trained at the size {workload.size}", hint="name another size"
+        )
+    subjects |= {f"{on_all}-{size}": {"like": on_all, "train_size": size} for size in sizes}
+    sources = {"source": source}
+    if earlier is not None:
+        sources[_EARLIER] = earlier
         subjects[f"{on_all}-{_EARLIER}"] = {"like": on_all, "profile_source": _EARLIER}
     return file_text(
         "Written by `hone crosstrain`: change it, and give it to `hone run`.",
         {
-            "title": f"{request.dbms.title}: trained on one workload, tested on another",
+            "title": f"{dbms.title}: trained on one workload, tested on another",
             "base": _BASE,
         },
         {
             "sources": sources,
             "subjects": {
-                _BASE: {"dbms": request.dbms.name, "source": "source", "variant": _BASE},
+                _BASE: {"dbms": dbms.name, "source": "source", "variant": _BASE},
                 CONTROL: {"like": _BASE},
                 **subjects,
             },
-            "workload": {**workload_table(request.workload, request.dbms), "sets": sets},
-            "design": design_table(request.design, len(subjects) + 2),
+            "workload": {**workload_table(workload, dbms), "sets": sets},
+            "design": design_table(design, len(subjects) + 2),
         },
     )
 

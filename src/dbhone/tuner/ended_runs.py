@@ -34,11 +34,6 @@ class EndedRun:
         return name.kind
 
     @property
-    def sound(self) -> frozenset[str]:
-        """The subjects that did not break."""
-        return frozenset(subject.name for subject in self.run.subjects if subject.broken is None)
-
-    @property
     def block_seconds(self) -> float:
         """About how long one subject takes for a block."""
         seconds = self.samples.block_seconds or _UNKNOWN_BLOCK

@@ -98,57 +98,47 @@ class Request:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchOptions:
-    """What a user says of a search; what is empty or None is chosen by hone."""
-
-    dbms: str | None
-    workload: WorkloadOptions
-    train: tuple[str, ...]
-    design: DesignOptions
-    variants: tuple[str, ...]
-    compilers: tuple[str, ...]
-    levers: tuple[str, ...]
-    grade: Grade | None
-    tolerated: float
-
-
 def make_request(
-    source: str, options: SearchOptions, known: KnownVersions, recognise: Callable[[str], str]
+    source: str,
+    known: KnownVersions,
+    recognise: Callable[[str], str],
+    *,
+    dbms: str | None,
+    workload: WorkloadOptions,
+    train: tuple[str, ...],
+    design: DesignOptions,
+    variants: tuple[str, ...],
+    compilers: tuple[str, ...],
+    levers: tuple[str, ...],
+    grade: Grade | None,
+    tolerated: float,
 ) -> tuple[Request, Space]:
     """Return the request for a source, the name of a package, or a DBMS; and its space.
 
-    ``recognise`` fetches a source whose reference does not tell the DBMS, and returns that. Raises
-    UsageError, UnknownName or ToolError for invalid input.
+    What is empty or None is chosen by hone. ``recognise`` fetches a source whose reference does not
+    tell the DBMS, and returns that. Raises UsageError, UnknownName or ToolError for invalid input.
     """
-    reference, dbms = find_source(source, options.dbms, known, recognise)
-    suite = options.workload.suite or dbms.usual_suite
-    train = options.train or suites.load(suite).training
+    reference, system = find_source(source, dbms, known, recognise)
+    suite = workload.suite or system.usual_suite
+    train = train or suites.load(suite).training
     if not train:
         raise UsageError(
             f"nothing says on which sets of {suite} builds are trained",
             hint="say it: --train SET; 'hone suites' lists the sets",
         )
     suites.full_names(suites.load(suite), train)
-    space = find_space(
-        dbms,
-        options.variants,
-        options.compilers,
-        options.levers,
-        cache_bytes=_cache_bytes(suite, options.workload.size),
-    )
+    cache_bytes = _cache_bytes(suite, workload.size)
+    space = find_space(system, variants, compilers, levers, cache_bytes=cache_bytes)
     request = Request(
-        dbms=dbms,
+        dbms=system,
         source=reference,
-        workload=options.workload,
+        workload=workload,
         train=train,
-        design=dataclasses.replace(
-            options.design, budget=options.design.budget or usual_budget(dbms)
-        ),
+        design=dataclasses.replace(design, budget=design.budget or usual_budget(system)),
         candidates=space.candidates,
         levers=space.levers,
-        grade=options.grade or usual_grade(dbms.name),
-        tolerated=options.tolerated,
+        grade=grade or usual_grade(system.name),
+        tolerated=tolerated,
         lacking=frozenset(space.levers) & space.left_out.keys(),
     )
     return request, space

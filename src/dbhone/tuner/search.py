@@ -230,7 +230,8 @@ def _next_rung(request: Request, choosing: Sequence[EndedRun], left: float) -> S
     if _is_at_ceiling(choosing[-1], ranked[0]):
         return None
     levers = request.available_levers if number == 1 else ()
-    for candidates in ((*alone, *_with_levers(alone[0], levers)), alone):
+    with_levers = (*alone, *(alone[0].with_lever(word) for word in levers))
+    for candidates in (with_levers, alone):
         seconds = choosing[-1].block_seconds * (len(candidates) + 1)
         blocks = min(blocks_of_rung(number), int(left / seconds))
         if len(candidates) > 1 and blocks >= blocks_of_rung(0):
@@ -244,10 +245,6 @@ def _is_at_ceiling(ended: EndedRun, best: Standing) -> bool:
     judged = judged_steps(ended.samples, BASE, run.steps)
     ceiling = overall_ceiling(find_levels(ended.samples), judged, BASE, run.machine.cores)
     return ceiling is not None and best.ratio >= ceiling * _NEAR_CEILING
-
-
-def _with_levers(best: Candidate, levers: tuple[str, ...]) -> list[Candidate]:
-    return [best.with_lever(word) for word in levers]
 
 
 def _least_for_confirming(request: Request, choosing: Sequence[EndedRun]) -> float:

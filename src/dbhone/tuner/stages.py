@@ -11,9 +11,10 @@ from dbhone.analysis.selection import blocks_of_rung
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
 from dbhone.errors import UsageError
 from dbhone.experiment import room
+from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment, Servers
-from dbhone.experiment.planning import Estimator, make_plan
+from dbhone.experiment.planning import make_plan
 from dbhone.experiment.subjects import CONTROL
 from dbhone.experiment.templates import OPTIONS, design_table, file_text, workload_table
 from dbhone.home import Home
@@ -58,10 +59,7 @@ def rung(
         number,
         f"choosing among {len(candidates)} candidates",
         candidates,
-        {
-            "design": design
-            | {"control": False, "allot": False, "blocks": {"min": most, "max": most}}
-        },
+        design | {"control": False, "allot": False, "blocks": {"min": most, "max": most}},
     )
 
 
@@ -76,10 +74,7 @@ def confirmation(request: Request, candidate: Candidate, number: int, budget: fl
         number,
         f"{candidate.name} measured afresh",
         (candidate,),
-        {
-            "verification": {"grade": request.grade.value},
-            "design": design | {"blocks": blocks},
-        },
+        design | {"blocks": blocks},
     )
 
 
@@ -89,45 +84,43 @@ def _stage(
     number: int,
     what: str,
     candidates: tuple[Candidate, ...],
-    last: Mapping[str, Mapping[str, Any]],
+    design: Mapping[str, Any],
 ) -> Stage:
-    """Return a run whose servers are up side by side if there is memory for that just now."""
-    whole = _written(request, kind, number, what, candidates, last)
+    """Return a run whose servers are up side by side if there is memory for that just now.
+
+    A confirming run has a control, its builds are verified, and none of its subjects is optional.
+    """
+    confirms = kind is StageKind.CONFIRM
+    controls = {CONTROL: {"like": BASE}} if confirms else {}
+    sections = {
+        candidate.name: {**candidate.section(), "optional": not confirms}
+        for candidate in candidates
+    }
+    base = {"dbms": request.dbms.name, "source": request.dbms.name, "variant": BASE}
+    name = str(RunName(search=request.name, kind=kind, number=number + 1))
+
+    def written(design: Mapping[str, Any]) -> Stage:
+        text = file_text(
+            "Written by `hone tune`: change it, and give it to `hone run`.",
+            {"title": f"{request.dbms.title} tuned: {what}", "base": BASE},
+            {
+                "sources": {request.dbms.name: request.source},
+                "subjects": {BASE: base, **controls, **sections},
+                "training": {"sets": list(request.train)},
+                "workload": workload_table(request.workload, request.dbms),
+                "verification": {"grade": request.grade.value} if confirms else {},
+                "design": design,
+            },
+        )
+        return Stage(kind=kind, name=name, text=text, candidates=candidates)
+
+    whole = written(design)
     if room.has_memory(whole.experiment()):
         return whole
-    one = {**last, "design": {"servers": Servers.ONE.value, **last["design"]}}
-    return _written(request, kind, number, what, candidates, one)
+    return written({"servers": Servers.ONE.value, **design})
 
 
-def _written(
-    request: Request,
-    kind: StageKind,
-    number: int,
-    what: str,
-    candidates: tuple[Candidate, ...],
-    last: Mapping[str, Mapping[str, Any]],
-) -> Stage:
-    controls = {CONTROL: {"like": BASE}} if kind is StageKind.CONFIRM else {}
-    sections = {candidate.name: candidate.section() for candidate in candidates}
-    if kind is StageKind.CONFIRM:
-        sections = {name: {**section, "optional": False} for name, section in sections.items()}
-    base = {"dbms": request.dbms.name, "source": request.dbms.name, "variant": BASE}
-    text = file_text(
-        "Written by `hone tune`: change it, and give it to `hone run`.",
-        {"title": f"{request.dbms.title} tuned: {what}", "base": BASE},
-        {
-            "sources": {request.dbms.name: request.source},
-            "subjects": {BASE: base, **controls, **sections},
-            "training": {"sets": list(request.train)},
-            "workload": workload_table(request.workload, request.dbms),
-            **last,
-        },
-    )
-    name = str(RunName(search=request.name, kind=kind, number=number + 1))
-    return Stage(kind=kind, name=name, text=text, candidates=candidates)
-
-
-def check_room(request: Request, estimator: Estimator, home: Home) -> None:
+def check_room(request: Request, estimator: BuildEstimator, home: Home) -> None:
     """Raise MachineError if memory or disk are too small for the first choosing run.
 
     A search that begins again finds its builds in the home.
@@ -146,7 +139,7 @@ def _design(request: Request, budget: float, *, seed: int) -> dict[str, Any]:
     return design_table(options, 1)
 
 
-def check_budget(request: Request, estimator: Estimator) -> None:
+def check_budget(request: Request, estimator: BuildEstimator) -> None:
     """Raise UsageError if the budget has no time for a single candidate.
 
     The most promising candidate is looked at first: most budgets have time for it.
@@ -168,7 +161,7 @@ def check_budget(request: Request, estimator: Estimator) -> None:
     )
 
 
-def _seconds_alone(request: Request, candidate: Candidate, estimator: Estimator) -> float:
+def _seconds_alone(request: Request, candidate: Candidate, estimator: BuildEstimator) -> float:
     """Return the seconds that it takes to build a candidate and the base, and to measure them."""
     plan = make_plan(rung(request, (candidate,), 0, _AMPLE).experiment(), estimator)
     measured = plan.measure.cost.seconds if plan.measure.block_seconds else 0.0

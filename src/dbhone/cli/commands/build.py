@@ -31,7 +31,6 @@ from dbhone.experiment.builds import BuildService, recognise
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import foresee_dbms, missing_for_build
 from dbhone.experiment.model import SubjectDeclaration, Training
-from dbhone.experiment.planning import plan_builds
 from dbhone.experiment.subject_record import post_link_facts
 from dbhone.experiment.target import BuildResult
 from dbhone.experiment.templates import named_reference
@@ -43,6 +42,7 @@ from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import known_versions
 from dbhone.units import duration, size
 from dbhone.workload import suite as suites
+from dbhone.workload import suite_tasks
 from dbhone.workload.task import Scale
 
 _VARIANT = "rel"
@@ -240,9 +240,7 @@ def _result(service: BuildService, source: str, chosen: _Options, variant: Varia
         return service.ready_made_server(source)
     subject = _subject(source, recognise(service.tree(source).path, source), chosen, variant)
     check_targets(subject.inputs)
-    plan = plan_builds((subject,), BuildEstimator(service.session.home))
-    service.perform_all(plan.steps)
-    return service.build(plan.builds[source])
+    return service.make_builds(subject)[source]
 
 
 def _subject(source: str, dbms: str, chosen: _Options, variant: Variant) -> SubjectDeclaration:
@@ -281,9 +279,8 @@ def _training(chosen: _Options, suite: str) -> Training:
         )
     return Training(
         suite=suite,
-        scale=Scale(size=chosen.size),
+        scale=suite_tasks.training_scale(loaded, Scale(size=chosen.size), chosen.size),
         sets=suites.full_names(loaded, sets),
-        size=chosen.size,
     )
 
 

@@ -26,7 +26,6 @@ from dbhone.experiment.schema import LEAST_LAYOUTS, MOST_LAYOUTS
 from dbhone.experiment.templates import (
     COMPARISON,
     OPTIONS,
-    CompareRequest,
     Side,
     check_together,
     compare_text,
@@ -129,16 +128,11 @@ def _experiment(context: Context, first: str, second: str, options: _Options) ->
     first_side, two = (
         with_dbms(parsed, lambda side: _dbms(context, side, options)) for parsed in sides
     )
-    request = CompareRequest(
-        first=first_side,
-        second=two,
-        train=options.train,
-        workload=options.workload,
-        design=dataclasses.replace(
-            options.design, stop_early=options.stop_early, layouts=options.layouts or 0
-        ),
+    design = dataclasses.replace(
+        options.design, stop_early=options.stop_early, layouts=options.layouts or 0
     )
-    return parse(compare_text(request), name=COMPARISON, versions=known, options=OPTIONS)
+    text = compare_text(first_side, two, options.train, options.workload, design)
+    return parse(text, name=COMPARISON, versions=known, options=OPTIONS)
 
 
 def _look_again(context: Context, side: Side) -> None:

@@ -28,7 +28,7 @@ from dbhone.experiment.templates import OPTIONS, named_reference
 from dbhone.measurement.record import Role, Run
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.source.known_versions import known_versions
-from dbhone.tuner.cross_training import CrossTrainingRequest, cross_training_text
+from dbhone.tuner.cross_training import cross_training_text
 from dbhone.tuner.request import find_source
 from dbhone.units import duration, listed
 
@@ -110,17 +110,17 @@ def _experiment(context: Context, source: str, options: _Options) -> Experiment:
     ask_tree = partial(dbms_of_tree, context)
     known = known_versions(context.home)
     reference, dbms = find_source(source, options.dbms, known, ask_tree)
-    request = CrossTrainingRequest(
-        dbms=dbms,
-        source=reference,
-        variant=options.variant,
-        workload=options.workload,
+    text = cross_training_text(
+        dbms,
+        reference,
+        options.variant,
+        options.workload,
+        options.design,
         mixes=tuple(words(mix) for mix in options.mixes),
         earlier=options.earlier and known.meaning(named_reference(options.earlier)),
         sizes=options.training_sizes,
-        design=options.design,
     )
-    return parse(cross_training_text(request), name="crosstrain", options=OPTIONS)
+    return parse(text, name="crosstrain", options=OPTIONS)
 
 
 def _cross_training(run: Run, samples: SampleArray) -> CrossTraining:

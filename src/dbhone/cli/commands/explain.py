@@ -26,7 +26,6 @@ from dbhone.experiment.explaining import (
 )
 from dbhone.experiment.goals import missing_for_build, together
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.standalone_server import find_subject
 from dbhone.measurement.record import Run
 from dbhone.measurement.stack_sampling import FREQUENCY, check_sampling, clock
 from dbhone.report.explanation import Explanation, difference_folded, explanation, speedscope
@@ -111,7 +110,7 @@ def command(
         page = build_page(stored, store.samples(stored.id))
     experiment = experiment_of(context, stored)
     if subject is not None:
-        find_subject(experiment, subject)
+        experiment.subject(subject)
     chosen, on = _chosen(page, subject, step)
     names = (experiment.base.name, chosen)
     if chosen == experiment.base.name:
@@ -149,7 +148,7 @@ def _ensure_buildable(
     context: Context, experiment: Experiment, names: tuple[str, str], run: Run, *, yes: bool
 ) -> None:
     """Install what builds of both servers lack, and ask before those that are gone are made."""
-    both = [find_subject(experiment, name).inputs for name in names]
+    both = [experiment.subject(name).inputs for name in names]
     estimator = BuildEstimator(context.home)
     lacking = together(missing_for_build(own, estimator, experiment.suite) for own in both)
     ensure_installed(context, lacking, "these servers", context.home)

@@ -13,10 +13,10 @@ from dbhone.cli.generated import GeneratedOptions, generated_options, write_or_e
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import words
 from dbhone.errors import UsageError
-from dbhone.experiment.join import JoinRequest, joining_name, joining_text
+from dbhone.experiment.join import joining_name, joining_text
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.templates import OPTIONS, HistoryRequest, choose_versions, history_text
+from dbhone.experiment.templates import OPTIONS, choose_versions, history_text
 from dbhone.source.known_versions import KnownVersion, known_versions
 from dbhone.source.tags import tagged_versions
 
@@ -100,16 +100,16 @@ def command(context: Context, /, dbms: str, **options: Any) -> None:
 def _new(context: Context, dbms: str, options: _Options) -> Experiment:
     if options.anchor is not None:
         raise UsageError("--anchor is for --join: the version by which new ones join a run")
-    request = HistoryRequest(
-        dbms=dbms,
-        versions=_versions(context, dbms, options),
-        workload=options.workload,
-        design=options.design,
+    text = history_text(
+        dbms,
+        _versions(context, dbms, options),
+        options.workload,
+        options.design,
         variant=options.variant,
         compiler=options.compiler,
         optional=options.source is not None,
     )
-    return parse(history_text(request), name=f"{dbms}-history", options=OPTIONS)
+    return parse(text, name=f"{dbms}-history", options=OPTIONS)
 
 
 def _versions(context: Context, dbms: str, options: _Options) -> tuple[KnownVersion, ...]:
@@ -149,15 +149,15 @@ def _joining(context: Context, dbms: str, options: _Options) -> Experiment:
         versions = tuple(known.find(dbms, word) for word in named)
     with open_store(context) as store:
         run = find_run(store, options.join or "")
-    request = JoinRequest(
-        run=run,
-        dbms=dbms,
-        versions=tuple(dict.fromkeys(versions)),
+    text = joining_text(
+        run,
+        dbms,
+        tuple(dict.fromkeys(versions)),
+        options.design,
         anchor=options.anchor,
         sets=words(options.sets),
-        design=options.design,
     )
-    return parse(joining_text(request), name=joining_name(request), options=OPTIONS)
+    return parse(text, name=joining_name(run, dbms), options=OPTIONS)
 
 
 PLUGIN = command

@@ -19,7 +19,7 @@ from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import missing_for_build
 from dbhone.experiment.load import load_named
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.standalone_server import find_subject, standalone_server
+from dbhone.experiment.standalone_server import standalone_server
 from dbhone.instance.server import Server
 from dbhone.source.known_versions import known_versions
 
@@ -44,7 +44,7 @@ def command(context: Context, run: str, subject: str) -> None:
     """
     experiment = _experiment(context, run)
     with context.session() as session, contextlib.ExitStack() as stack:
-        inputs = find_subject(experiment, subject).inputs
+        inputs = experiment.subject(subject).inputs
         lacking = missing_for_build(inputs, BuildEstimator(session.home), experiment.suite)
         ensure_installed(context, lacking, "this server", session.home)
         with shown(context.err, verbose=context.verbose) as listen:

@@ -39,7 +39,7 @@ from dbhone.report.terminal import show_table
 from dbhone.source.known_versions import known_versions
 from dbhone.tuner.ended_runs import begun_elsewhere, finished_of, has_ended, runs_named
 from dbhone.tuner.inputs import Inputs, inputs_of
-from dbhone.tuner.request import Request, SearchOptions, make_request
+from dbhone.tuner.request import Request, make_request
 from dbhone.tuner.results import results
 from dbhone.tuner.search import Decision, keep_rejection, only_loses, run_search
 from dbhone.tuner.space import Space, goals_for_more
@@ -58,21 +58,6 @@ class _Options(GeneratedOptions):
     levers: tuple[str, ...]
     grade: str | None
     allow_loss: float
-
-    @property
-    def search_options(self) -> SearchOptions:
-        """What is wished of the search."""
-        return SearchOptions(
-            dbms=self.dbms,
-            workload=self.workload,
-            train=self.train,
-            design=self.design,
-            variants=self.variants,
-            compilers=self.compilers,
-            levers=self.levers,
-            grade=None if self.grade is None else Grade(self.grade),
-            tolerated=self.allow_loss,
-        )
 
 
 @click.command(
@@ -147,7 +132,18 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     chosen = _Options(**options)
     _offer_tools(context, chosen)
     request, space = make_request(
-        source, chosen.search_options, known_versions(context.home), partial(dbms_of_tree, context)
+        source,
+        known_versions(context.home),
+        partial(dbms_of_tree, context),
+        dbms=chosen.dbms,
+        workload=chosen.workload,
+        train=chosen.train,
+        design=chosen.design,
+        variants=chosen.variants,
+        compilers=chosen.compilers,
+        levers=chosen.levers,
+        grade=None if chosen.grade is None else Grade(chosen.grade),
+        tolerated=chosen.allow_loss,
     )
     if not chosen.force:
         check_budget(request, BuildEstimator(context.home))

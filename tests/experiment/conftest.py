@@ -1,0 +1,14 @@
+"""A store to keep runs in."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dbhone.measurement.store import Store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "store.db") as opened:
+        yield opened
