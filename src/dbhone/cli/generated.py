@@ -150,7 +150,5 @@ def write_or_execute(
     if request.output is None:
         return execute_new(context, experiment, refresh=request.refresh, force=request.force)
     write_output(request.output, experiment.text, force=request.force)
-    context.err.print(
-        f"wrote {request.output}: 'hone run {request.output}' executes it", soft_wrap=True
-    )
+    context.tell(f"wrote {request.output}: 'hone run {request.output}' executes it")
     return None

@@ -76,7 +76,7 @@ json_option = click.option(
 
 def print_json(context: Context, value: object) -> None:
     """Print a value as JSON, for programs."""
-    context.out.print(json.dumps(value, indent=2, ensure_ascii=False), soft_wrap=True)
+    context.show_line(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 _HYPHEN = Path("-")

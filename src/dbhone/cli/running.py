@@ -76,7 +76,7 @@ def dbms_of_tree(context: Context, reference: str, *, refresh: bool = False) -> 
     """
     if refresh or not BuildEstimator(context.home).is_kept(reference):
         text = f"{reference} is fetched to see which DBMS it is; --dbms names it instead"
-        context.err.print(labelled("note", text), soft_wrap=True)
+        context.tell(labelled("note", text))
     with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
         tree = BuildService(session, listen, refresh=refresh).tree(reference)
         return recognise(tree.path, reference)
@@ -145,7 +145,7 @@ def execute_new(context: Context, experiment: Experiment, *, refresh: bool, forc
     with context.session() as session, open_store(context) as store:
         experiment = recorded(experiment, session.home, known_versions(session.home))
         run = begin(experiment, session, store)
-        context.err.print(headed(f"run {run.id}", experiment.title), soft_wrap=True)
+        context.tell(headed(f"run {run.id}", experiment.title))
         return execute(context, experiment, run, session=session, store=store, refresh=refresh)
 
 
@@ -189,7 +189,7 @@ def _tell_shortage(context: Context, short: Shortage | None, anyway: str, *, for
     if short.certain and not force:
         raise UsageError(short.reason, hint=f"{short.remedy}; --force {anyway} anyway")
     text = f"{short.reason}: {short.remedy}"
-    context.err.print(labelled("note", text, "bold yellow"), soft_wrap=True)
+    context.tell(labelled("note", text, "bold yellow"))
 
 
 def execute(
@@ -251,12 +251,12 @@ def present(context: Context, run: Run, store: Store, home: Home) -> Page:
     """Write a finished run's reports, and print what it found, which is returned."""
     page, written = save_reports(context, run, store, home)
     for path in written:
-        context.err.print(labelled("report", str(path)), soft_wrap=True)
+        context.tell(labelled("report", str(path)))
     context.err.print()
     show(page, context.out)
     missing = page.needs.seconds(page.needs.verdict_blocks)
     if run.stopped_by == "budget" and missing:
-        context.err.print(f"\n{resume_hint(run, missing)}", soft_wrap=True)
+        context.tell(f"\n{resume_hint(run, missing)}")
     return page
 
 
@@ -279,7 +279,7 @@ def save_reports(
             f"the reports were not written ({error.strerror}): 'hone report {run.id}' shows what"
             " was found again"
         )
-        context.err.print(labelled("note", text, "bold yellow"), soft_wrap=True)
+        context.tell(labelled("note", text, "bold yellow"))
         return page, ()
 
 
@@ -316,7 +316,7 @@ def answer(context: Context, page: Page, tolerance: float | None, *, bisects: bo
     """
     result = run_answer(page, tolerance=tolerance, tolerates_certain=bisects)
     code = _bisect_code(result) if bisects else result.answer
-    context.err.print(f"exit code {code.value}: {result.sentence}", soft_wrap=True)
+    context.tell(f"exit code {code.value}: {result.sentence}")
     return code.value
 
 

@@ -39,7 +39,7 @@ def offer_installing(
         return
     if not (ask and _can_ask(context) and installable()):
         text = f"{what} needs {lacking.describe()}: {lacking.line()}"
-        context.err.print(labelled("note", text), soft_wrap=True)
+        context.tell(labelled("note", text))
     elif _agrees(context, lacking, what):
         install_with_message(context, lacking, home)
 
@@ -49,7 +49,7 @@ def install_with_message(context: Context, lacking: Missing, home: Home) -> None
 
     The log is kept in the home folder, which is made if it does not exist.
     """
-    context.err.print(f"installing {lacking.describe()} ...", soft_wrap=True)
+    context.tell(f"installing {lacking.describe()} ...")
     make_root(home)
     make_folder(home.logs, shared=False)
     log = home.logs / "setup.log"
@@ -80,5 +80,5 @@ def _can_ask(context: Context) -> bool:
 
 
 def _agrees(context: Context, lacking: Missing, what: str) -> bool:
-    context.err.print(f"{what} needs {lacking.describe()}.", soft_wrap=True)
+    context.tell(f"{what} needs {lacking.describe()}.")
     return click.confirm("Install it now?", default=True, err=True)

@@ -156,9 +156,9 @@ def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> No
         context.out.print(side_by_side(builds, chosen.slowest))
     if chosen.trace is not None:
         write_output(chosen.trace, trace(builds), force=chosen.force)
-        context.err.print(f"wrote {chosen.trace}: open it in ui.perfetto.dev", soft_wrap=True)
+        context.tell(f"wrote {chosen.trace}: open it in ui.perfetto.dev")
     for build in builds:
-        context.out.print(str(build.folder), soft_wrap=True)
+        context.show_line(str(build.folder))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -120,8 +120,8 @@ def command(context: Context, /, logs: tuple[Path, ...], **options: Any) -> None
     context.out.print(_facts(captured))
     context.out.print(_templates(captured.header))
     _warn_of_left_out(context, captured.header)
-    context.err.print(_written(output, captured.header), soft_wrap=True)
-    context.err.print(labelled("next", _next(output, captured.header)), soft_wrap=True)
+    context.tell(_written(output, captured.header))
+    context.tell(labelled("next", _next(output, captured.header)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,11 +147,10 @@ def _make_up(context: Context, file: Path, chosen: _Options) -> None:
     rows = sum(table.rows for table in catalogue.tables)
     context.out.print(f"{count_of(len(catalogue.tables), 'table')}, {count_of(rows, 'row')}")
     for words in catalogue.left_out:
-        context.out.print(f"left out: {terminal_safe(words)}", soft_wrap=True)
-    context.err.print(
+        context.show_line(f"left out: {terminal_safe(words)}")
+    context.tell(
         f"wrote {file}: it holds your tables with their names, defaults and comments, of PostgreSQL"
-        " the texts of functions, views and policies, and no value of a row",
-        soft_wrap=True,
+        " the texts of functions, views and policies, and no value of a row"
     )
 
 
@@ -183,7 +182,7 @@ def _capture(context: Context, logs: tuple[Path, ...], output: Path, chosen: _Op
 
     def tell(text: str) -> None:
         status.stop()
-        context.err.print(text, soft_wrap=True)
+        context.tell(text)
 
     def waiting(left: float) -> None:
         status.update(f"{duration(math.ceil(left))} left")
@@ -209,18 +208,16 @@ def _put_back(context: Context, chosen: _Options) -> bool:
     server = parse_address(chosen.server) if chosen.server is not None else None
     notes, unreadable = left_on(context.home)
     for file in unreadable:
-        context.err.print(
+        context.tell(
             f"warning: logging may still be on at a server, and {file}, which says at which,"
-            " cannot be read: look at your servers' settings, then remove the file",
-            soft_wrap=True,
+            " cannot be read: look at your servers' settings, then remove the file"
         )
     failures: list[HoneError] = []
     for note in notes:
         if not chosen.put_back and note.address != server:
-            context.err.print(
+            context.tell(
                 f"warning: logging may still be on at {note.address.text}:"
-                " 'hone capture --put-back' puts its settings back",
-                soft_wrap=True,
+                " 'hone capture --put-back' puts its settings back"
             )
             continue
         try:
@@ -230,7 +227,7 @@ def _put_back(context: Context, chosen: _Options) -> bool:
             outcome = f"the settings are not restored: {error.message}"
         else:
             outcome = "the settings are restored"
-        context.err.print(f"{note.address.text}: {outcome}", soft_wrap=True)
+        context.tell(f"{note.address.text}: {outcome}")
     if failures:
         raise MachineError(
             f"the settings of {count_of(len(failures), 'server')} are not restored",
@@ -298,10 +295,9 @@ def _warn_of_left_out(context: Context, header: Header) -> None:
     left_out = sum(header.left_out.values())
     share = left_out / (left_out + header.statements)
     if share > _MUCH:
-        context.err.print(
+        context.tell(
             f"warning: {share:.0%} of the statements are left out: what is replayed may differ"
-            " from what your clients ask",
-            soft_wrap=True,
+            " from what your clients ask"
         )
 
 

@@ -33,7 +33,7 @@ def command(context: Context, shell: str) -> None:
 
     maker = get_completion_class(shell)
     assert maker is not None, "click knows these shells"
-    context.out.print(maker(hone, {}, "hone", _VARIABLE).source(), soft_wrap=True)
+    context.show_line(maker(hone, {}, "hone", _VARIABLE).source())
 
 
 PLUGIN = command

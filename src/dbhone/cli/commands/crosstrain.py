@@ -151,21 +151,19 @@ def _tell(context: Context, run: Run, found: CrossTraining, tolerance: float) ->
     )
     out.print(_table(found))
     for text in _alternatives(run, found):
-        out.print(f"\n{text}", soft_wrap=True)
+        context.show_line(f"\n{text}")
     smallest, most = found.smallest(tolerance), f"{tolerance * 100:g}%"
     if smallest is None:
-        out.print(
-            f"\nNo training here loses at most {most} on every set. Try a mix: --mix A,B",
-            soft_wrap=True,
+        context.show_line(
+            f"\nNo training here loses at most {most} on every set. Try a mix: --mix A,B"
         )
         return
     tested, worst = found.worst(smallest) or ("", None)
     assert worst is not None
-    out.print(
+    context.show_line(
         f"\nThe smallest training that loses at most {most} on every set is on"
         f" {listed(sorted(found.trained[smallest]))}: against a training of its own,"
-        f" {tested} runs {_ratio(worst)} times as fast.",
-        soft_wrap=True,
+        f" {tested} runs {_ratio(worst)} times as fast."
     )
 
 

@@ -35,7 +35,7 @@ def command(context: Context, runs: tuple[str, ...], yes: bool) -> None:
                     f"run {run.id} is being executed", hint="end it with Ctrl-C there first"
                 )
         for run in chosen.values():
-            context.err.print(f"run {run.id}  {run.title}", soft_wrap=True)
+            context.tell(f"run {run.id}  {run.title}")
         what = "this run" if len(chosen) == 1 else f"these {len(chosen)} runs"
         agree(f"delete {what} for good", yes=yes)
         for run in chosen.values():

@@ -142,7 +142,7 @@ def command(
     _tell(context, title, said, found.named)
     if output is not None:
         write_output(output, _written(output, title, names, said, found), force=force)
-        context.err.print(f"wrote {output}", soft_wrap=True)
+        context.tell(f"wrote {output}")
 
 
 def _ensure_buildable(

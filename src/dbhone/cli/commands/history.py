@@ -92,9 +92,7 @@ def command(context: Context, /, dbms: str, **options: Any) -> None:
     experiment = (_new if request.join is None else _joining)(context, dbms, request)
     page = write_or_execute(context, experiment, request)
     if page is not None and request.join is not None:
-        context.err.print(
-            f"'hone report {request.join} last' reports both runs as one history", soft_wrap=True
-        )
+        context.tell(f"'hone report {request.join} last' reports both runs as one history")
 
 
 def _new(context: Context, dbms: str, options: _Options) -> Experiment:

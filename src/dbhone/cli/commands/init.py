@@ -44,10 +44,9 @@ def command(context: Context, dbms: str, question: str, output: Path | None, for
     text = starter_text(dbms, question, known_versions(context.home))
     path = output or Path(f"{dbms}-{question}.toml")
     write_output(path, text, force=force)
-    context.err.print(
+    context.tell(
         f"wrote {path}: 'hone plan {path}' shows what it would do and what it lacks,"
-        f" 'hone run {path}' does it",
-        soft_wrap=True,
+        f" 'hone run {path}' does it"
     )
 
 

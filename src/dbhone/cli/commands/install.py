@@ -40,20 +40,18 @@ def command(context: Context, file: Path, key: Path | None, yes: bool) -> None:
         plan = plan_replacement(data, checked, session)
         _tell(context, plan)
         agree("install these packages", yes=yes)
-        install(plan, session, lambda text: context.err.print(text, soft_wrap=True))
-    context.err.print(
-        f"{plan.server} is now hone's build; 'hone uninstall' restores the original", soft_wrap=True
-    )
+        install(plan, session, context.tell)
+    context.tell(f"{plan.server} is now hone's build; 'hone uninstall' restores the original")
 
 
 def _tell(context: Context, plan: Replacement) -> None:
     for package in plan.packages:
         text = f"{package.name} {package.version} for {package.installed}"
-        context.err.print(labelled("install", text), soft_wrap=True)
+        context.tell(labelled("install", text))
     for name in plan.besides:
-        context.err.print(labelled("install", f"{name}, which these need"), soft_wrap=True)
+        context.tell(labelled("install", f"{name}, which these need"))
     names = listed([instance.label for instance in plan.instances]) or "none runs"
-    context.err.print(labelled("restart", names), soft_wrap=True)
+    context.tell(labelled("restart", names))
 
 
 PLUGIN = command

@@ -131,7 +131,7 @@ def command(
     write_output(path, file, force=force)
     _tell(context, package, chosen, signed=signer is not None)
     context.err.print(labelled("package", size(len(file))))
-    context.out.print(str(path), soft_wrap=True)
+    context.show_line(str(path))
     return None
 
 
@@ -167,25 +167,25 @@ def _measurement(context: Context, chosen: ChosenBuild) -> EnclosedMeasurement |
 
 
 def _tell(context: Context, package: Package, chosen: ChosenBuild, *, signed: bool) -> None:
-    err = context.err
-    err.print(labelled("files", f"{count_of(len(package.entries), 'file')} of {package.name}"))
+    files = f"{count_of(len(package.entries), 'file')} of {package.name}"
+    context.err.print(labelled("files", files))
     if chosen.run is None:
         text = "none: name a run instead of a build, and its samples are included"
-        err.print(labelled("measured", text, "bold yellow"), soft_wrap=True)
-    err.print(labelled("twice", second_build_in_words(package.differing)), soft_wrap=True)
+        context.tell(labelled("measured", text, "bold yellow"))
+    context.tell(labelled("twice", second_build_in_words(package.differing)))
     if package.content.lacks:
         text = f"what a distribution's has: {'; '.join(package.content.lacks)}"
-        err.print(labelled("lacks", text, "bold yellow"), soft_wrap=True)
+        context.tell(labelled("lacks", text, "bold yellow"))
     for lever in package.levers:
         text = f"it was measured with {lever}"
-        err.print(labelled("levers", text, "bold yellow"), soft_wrap=True)
+        context.tell(labelled("levers", text, "bold yellow"))
     if package.content.masked:
         text = f"in {count_of(package.content.masked, 'file')} paths of this machine were replaced"
-        err.print(labelled("note", f"{text} by others of equal length"), soft_wrap=True)
+        context.tell(labelled("note", f"{text} by others of equal length"))
     if not signed:
         text = "not signed: anybody could have made it; --key signs it"
-        err.print(labelled("note", text, "bold yellow"), soft_wrap=True)
-    err.print(labelled("licence", package.content.licence.duty), soft_wrap=True)
+        context.tell(labelled("note", text, "bold yellow"))
+    context.tell(labelled("licence", package.content.licence.duty))
 
 
 def _repeat(context: Context, checked: Checked) -> int:
@@ -211,7 +211,7 @@ def _compare(context: Context, said: Gain, here: Gain | None) -> bool:
         text += "too little was measured here"
     else:
         text += f"here it is {gain_in_words(here)}: {'they agree' if agrees else 'they differ'}"
-    context.out.print(headed("again    ", text), soft_wrap=True)
+    context.show_line(headed("again    ", text))
     return agrees
 
 

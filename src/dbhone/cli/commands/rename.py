@@ -28,7 +28,7 @@ def command(context: Context, run: str, title: str) -> None:
         chosen = find_run(store, run)
         store.rename_run(chosen.id, title.strip())
         save_reports(context, store.run(chosen.id), store, context.home)
-    context.err.print(f"run {chosen.id} is now called '{title.strip()}'", soft_wrap=True)
+    context.tell(f"run {chosen.id} is now called '{title.strip()}'")
 
 
 PLUGIN = command

@@ -67,7 +67,7 @@ def command(
         page = with_published(_page(store, runs or ("last",), format_name), beside)
     if output is not None:
         write_output(output, render(page, format_name), force=force)
-        context.err.print(f"wrote {output}", soft_wrap=True)
+        context.tell(f"wrote {output}")
     elif format_name == "text" and context.out.is_terminal:
         show(page, context.out)
     else:

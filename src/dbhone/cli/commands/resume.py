@@ -67,9 +67,7 @@ def command(
         force = force or budget is None
         check_rest(context, experiment, progress_of(chosen_run, store), session, force=force)
         take_over(chosen_run, session, store, budget=budget)
-        context.err.print(
-            headed(f"run {chosen_run.id}", f"{chosen_run.title} (continued)"), soft_wrap=True
-        )
+        context.tell(headed(f"run {chosen_run.id}", f"{chosen_run.title} (continued)"))
         page = execute(context, experiment, chosen_run, session=session, store=store)
     return answer(context, page, tolerance) if compares else None
 

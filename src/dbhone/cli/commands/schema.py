@@ -33,9 +33,7 @@ def command(context: Context, output: Path | None, force: bool) -> None:
         print_json(context, schema)
         return
     write_output(output, json.dumps(schema, indent=2) + "\n", force=force)
-    context.err.print(
-        f"wrote {output}: begin a file beside it with '#:schema ./{output.name}'", soft_wrap=True
-    )
+    context.tell(f"wrote {output}: begin a file beside it with '#:schema ./{output.name}'")
 
 
 PLUGIN = command

@@ -70,7 +70,7 @@ def _tell(context: Context, server: Server) -> None:
     context.err.print(f"{server.title} runs as process {server.pid}; Ctrl-C ends it.")
     words = endpoint.protocol.client_words(endpoint)
     line = shlex.join(words) if words else str(endpoint.socket)
-    context.out.print(line, soft_wrap=True)
+    context.show_line(line)
 
 
 PLUGIN = command

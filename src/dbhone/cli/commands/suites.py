@@ -46,7 +46,7 @@ def command(context: Context, name: str | None, as_json: bool) -> None:
         context.out.print(_sets(suite))
         on_request = [each for each in suite.measurable() if suite.is_on_request(each)]
         if on_request:
-            context.out.print(f"sets on request: {', '.join(on_request)}", soft_wrap=True)
+            context.show_line(f"sets on request: {', '.join(on_request)}")
 
 
 def _list() -> Table:

@@ -41,8 +41,8 @@ def command(context: Context, server: str | None, yes: bool) -> None:
         if chosen not in known:
             raise UnknownName("server of hone's", chosen, known)
         agree(f"put the distribution's {chosen} back", yes=yes)
-        uninstall(chosen, session, lambda text: context.err.print(text, soft_wrap=True))
-    context.err.print(f"{chosen} is the distribution's again", soft_wrap=True)
+        uninstall(chosen, session, context.tell)
+    context.tell(f"{chosen} is the distribution's again")
 
 
 PLUGIN = command

@@ -107,7 +107,7 @@ def _workloads(context: Context, chosen: ChosenBuild) -> tuple[AskedWorkload, ..
         experiment = experiment_of(context, chosen.run)
     except UsageError as error:
         text = f"the workload of run {chosen.run.id} is not asked: {error.message}"
-        context.err.print(headed("note", text), soft_wrap=True)
+        context.tell(headed("note", text))
         return (usual,)
     return (usual, AskedWorkload(experiment.suite, experiment.scale))
 
@@ -119,7 +119,7 @@ def _show(context: Context, verification: Verification, outcome: Outcome) -> Non
     out.print(_lists(outcome))
     for failure in outcome.failures[:_SHOWN]:
         out.print(headed(failure.test, f"of {failure.check} {failure.list}", "bold red"))
-        out.print("\n".join(failure.difference.splitlines()[:_LINES]), soft_wrap=True)
+        context.show_line("\n".join(failure.difference.splitlines()[:_LINES]))
     more = len(outcome.failures) - _SHOWN
     if more > 0:
         out.print(f"and {count_of(more, 'test')} more")
@@ -132,8 +132,8 @@ def _show(context: Context, verification: Verification, outcome: Outcome) -> Non
     if outcome.passed:
         out.print(headed("passed", f"{grade}: whatever the base passes, the build passes"))
     else:
-        out.print(headed("FAILED", f"{grade}: {outcome.reason()}", "bold red"), soft_wrap=True)
-    context.err.print(f"logs and results: {folder}", soft_wrap=True)
+        context.show_line(headed("FAILED", f"{grade}: {outcome.reason()}", "bold red"))
+    context.tell(f"logs and results: {folder}")
 
 
 def _named(build: Build) -> str:

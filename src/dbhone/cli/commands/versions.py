@@ -42,7 +42,7 @@ def command(context: Context, dbms: str | None, as_json: bool) -> None:
     else:
         context.err.print(f"No version of {dbms} is known.")
     state = "its versions are marked 'yours'" if own.is_file() else "there is none"
-    context.err.print(f"Your own file of versions: {own} ({state}).", soft_wrap=True)
+    context.tell(f"Your own file of versions: {own} ({state}).")
 
 
 def _object(version: KnownVersion) -> dict[str, object]:
