@@ -16,7 +16,7 @@ from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.generated import train_option
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import check_output, facts, force_option, write_output
+from dbhone.cli.lines import FILE, check_output, facts, force_option, write_output
 from dbhone.cli.listing import listing
 from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
@@ -116,7 +116,7 @@ _VARIANT = "rel"
 @click.option("--timings", is_flag=True, help="Show where the time went, a column for each source.")
 @click.option(
     "--trace",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Write each compile command's time, for ui.perfetto.dev or chrome://tracing.",
 )
 @force_option

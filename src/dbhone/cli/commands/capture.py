@@ -20,11 +20,13 @@ from dbhone.capture.servers.base import SYNTAX, parse_address
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import (
+    FILE,
     check_output,
     facts,
     force_option,
     headed,
     labelled,
+    output_option,
     write_output,
 )
 from dbhone.cli.listing import listing
@@ -59,13 +61,7 @@ _SOURCES = {
     ),
 )
 @click.argument("logs", metavar="[LOG]...", nargs=-1, type=click.Path(path_type=Path))
-@click.option(
-    "--output",
-    "-o",
-    metavar=f"NAME{SUFFIX}",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The workload file to write.",
-)
+@output_option("The workload file to write.", metavar=f"NAME{SUFFIX}")
 @click.option(
     "--anonymise",
     is_flag=True,
@@ -85,7 +81,7 @@ _SOURCES = {
 @click.option(
     "--made-up",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Write a dump of this server's tables with made-up rows, by the catalogue's statistics.",
 )
 @click.option(

@@ -10,7 +10,7 @@ from dbhone.analysis.explained_rounds import Work
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import check_output, force_option, write_output
+from dbhone.cli.lines import check_output, force_option, output_option, write_output
 from dbhone.cli.progress import shown
 from dbhone.cli.running import experiment_of
 from dbhone.cli.setting_up import agree, ensure_installed
@@ -74,12 +74,9 @@ _NAMELESS = 0.9
     help="Tell what the servers' threads wait for, too, by the DBMS's own wait events. MySQL and"
     " MariaDB count them only with settings that slow them down, which they get.",
 )
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="File to write: a page with a differential flame graph if it ends in .html, folded text of"
-    " both servers' stacks if it ends in .folded, else speedscope's JSON.",
+@output_option(
+    "File to write: a page with a differential flame graph if it ends in .html, folded text of"
+    " both servers' stacks if it ends in .folded, else speedscope's JSON."
 )
 @click.option("--yes", "-y", is_flag=True, help="Make builds that are no longer kept unasked.")
 @force_option

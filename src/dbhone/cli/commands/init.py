@@ -10,7 +10,7 @@ import click
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import force_option, write_output
+from dbhone.cli.lines import force_option, output_option, write_output
 from dbhone.experiment.starters import questions, starter_text
 from dbhone.source.known_versions import known_versions
 
@@ -28,12 +28,7 @@ from dbhone.source.known_versions import known_versions
 )
 @click.argument("dbms", default="sqlite", shell_complete=completing.systems)
 @click.argument("question", default="builds", shell_complete=completing.questions)
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="File to write.  [default: DBMS-QUESTION.toml]",
-)
+@output_option("File to write.  [default: DBMS-QUESTION.toml]")
 @force_option
 @pass_context
 def command(context: Context, dbms: str, question: str, output: Path | None, force: bool) -> None:

@@ -8,7 +8,7 @@ import click
 
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import labelled
+from dbhone.cli.lines import FILE, labelled
 from dbhone.cli.package_view import check_and_show
 from dbhone.cli.setting_up import agree
 from dbhone.package.installing import Replacement, install, plan_replacement
@@ -22,11 +22,7 @@ from dbhone.units import listed
     examples=("hone install server.deb.tar.zst --key maker.pub.pem",),
 )
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--key",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Public key by which FILE must be signed.",
-)
+@click.option("--key", type=FILE, help="Public key by which FILE must be signed.")
 @click.option("--yes", "-y", is_flag=True, help="Install without asking.")
 @pass_context
 def command(context: Context, file: Path, key: Path | None, yes: bool) -> None:

@@ -12,7 +12,7 @@ from dbhone import registry
 from dbhone.cli import completing
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import check_output, force_option, headed, labelled, write_output
+from dbhone.cli.lines import FILE, check_output, force_option, headed, labelled, write_output
 from dbhone.cli.package_view import check_and_show, gain_in_words, second_build_in_words
 from dbhone.cli.progress import shown
 from dbhone.cli.running import execute_new
@@ -71,7 +71,7 @@ from dbhone.units import count_of, size
 )
 @click.option(
     "--key",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Sign with this private Ed25519 key (PEM); with --check, the public key that must have"
     " signed.",
 )

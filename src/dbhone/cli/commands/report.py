@@ -37,7 +37,7 @@ from dbhone.tuner.results import page_of
     type=click.Choice(formats()),
     help="Output format.  [default: as the output's name ends, else text]",
 )
-@output_option
+@output_option("File to write.")
 @click.option(
     "--beside",
     multiple=True,

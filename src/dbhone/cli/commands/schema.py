@@ -19,7 +19,7 @@ from dbhone.experiment.json_schema import experiment_schema
     task=Task.MANAGE,
     examples=("hone schema", "hone schema --output hone.schema.json"),
 )
-@output_option
+@output_option("File to write.")
 @force_option
 @pass_context
 def command(context: Context, output: Path | None, force: bool) -> None:
