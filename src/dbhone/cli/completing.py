@@ -14,6 +14,10 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
+from dbhone.cli.context import find_run
+from dbhone.home import Home, locate
+from dbhone.measurement.store import Store
+
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 Offer = tuple[str, str]
 """A word, and what stands beside it where a shell shows that."""
@@ -49,22 +53,16 @@ def _completer(
 
 def _runs(ctx: click.Context) -> Iterable[Offer]:
     """Return the newest runs of the chosen home, and ``last``."""
-    from dbhone.home import locate  # noqa: PLC0415 - a shell waits
-    from dbhone.measurement.store import Store  # noqa: PLC0415
-
-    home = locate(_home_option(ctx))
-    with Store.open_to_read(home.database) as store:
+    with Store.open_to_read(_home(ctx).database) as store:
         newest = store.runs()[-_NEWEST:]
     return [("last", "the newest"), *((str(run.id), run.title) for run in reversed(newest))]
 
 
 def _builds(ctx: click.Context) -> Iterable[Offer]:
     """Return the builds that the chosen home keeps, the newest first."""
-    from dbhone.compilation.manifest import all_builds  # noqa: PLC0415
-    from dbhone.home import locate  # noqa: PLC0415
+    from dbhone.compilation.manifest import all_builds  # noqa: PLC0415 - a shell waits
 
-    kept = all_builds(locate(_home_option(ctx)))
-    manifests = [build.manifest for build in reversed(kept)]
+    manifests = [build.manifest for build in reversed(all_builds(_home(ctx)))]
     return [(each.digest[:12], f"{each.dbms} {each.version} {each.variant}") for each in manifests]
 
 
@@ -170,12 +168,11 @@ several_sets = _completer(_sets, separator=",")
 @functools.partial(_completer, separator=",")
 def versions(ctx: click.Context) -> Iterable[Offer]:
     """Return the known versions of the DBMS that the command line names, the newest first."""
-    from dbhone.home import locate  # noqa: PLC0415
     from dbhone.source.known_versions import known_versions  # noqa: PLC0415
 
     # While an option lacks its value, click leaves the arguments unread.
     named = (ctx.params.get("dbms"), *ctx.args)
-    known = reversed(known_versions(locate(_home_option(ctx))).versions)
+    known = reversed(known_versions(_home(ctx)).versions)
     return [(version.name, version.source) for version in known if version.dbms in named]
 
 
@@ -222,16 +219,10 @@ def published(ctx: click.Context) -> Iterable[Offer]:
 @_completer
 def subjects(ctx: click.Context) -> Iterable[Offer]:
     """Return the subjects of the run that the command line names."""
-    from dbhone.cli.context import find_run  # noqa: PLC0415
-    from dbhone.home import locate  # noqa: PLC0415
-    from dbhone.measurement.store import Store  # noqa: PLC0415
-
-    home = locate(_home_option(ctx))
-    with Store.open_to_read(home.database) as store:
+    with Store.open_to_read(_home(ctx).database) as store:
         run = find_run(store, str(ctx.params.get("run") or "last"))
     return [(subject.name, subject.variant) for subject in run.subjects]
 
 
-def _home_option(ctx: click.Context) -> Path | None:
-    home: Path | None = ctx.find_root().params.get("home")
-    return home
+def _home(ctx: click.Context) -> Home:
+    return locate(ctx.find_root().params.get("home"))
