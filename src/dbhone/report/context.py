@@ -10,7 +10,7 @@ from dbhone.analysis.levels import Level
 from dbhone.analysis.verdict import Analysis, Effect, Summary, overall
 from dbhone.measurement.metric import THROUGHPUT, Metric
 from dbhone.measurement.record import Group, Role, Run, Step, Subject, wholes
-from dbhone.report.table import Cell, Column, Row, Table
+from dbhone.report.table import Cell, Row, Table, text_columns
 from dbhone.report.wording import compiler, joined, short_flag
 from dbhone.units import count_of
 
@@ -210,7 +210,7 @@ def differences_table(context: ReportContext) -> Table | None:
     return Table(
         title="What differs",
         caption=f"Only what tells the subjects apart.{_alike(texts_by_aspect, _shared(subjects))}",
-        columns=tuple(Column(title=title, numeric=False) for title in ("Subject", *differing)),
+        columns=text_columns(("Subject", *differing)),
         rows=tuple(
             subject_row(subject, (Cell(text=aspects[name](subject)) for name in differing))
             for subject in subjects

@@ -17,7 +17,7 @@ from dbhone.measurement.metric import (
 from dbhone.measurement.record import COLD, Group, Role, Subject
 from dbhone.report.context import EMPTY, ReportContext, label, serves, subject_row
 from dbhone.report.latencies import PERCENTILES, is_batch
-from dbhone.report.table import Cell, Column, Row, Table, columns
+from dbhone.report.table import Cell, Row, Table, columns, text_columns
 from dbhone.report.wording import capital, compiler, figure, reach
 from dbhone.units import count_of, duration, listed, size
 
@@ -230,7 +230,7 @@ def subject_table(context: ReportContext) -> Table:
         title="Subjects",
         caption="What was compared. A profile's coverage is the share of its functions that the "
         f"training executed.{_OF_LEVERS if levers else ''}",
-        columns=tuple(Column(title=name, numeric=False) for name in names),
+        columns=text_columns(names),
         rows=tuple(rows),
     )
 

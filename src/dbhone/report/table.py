@@ -76,6 +76,16 @@ def columns(first: str, others: Iterable[str]) -> tuple[Column, ...]:
     return (Column(title=first, numeric=False), *(Column(title=title) for title in others))
 
 
+def text_columns(titles: Iterable[str]) -> tuple[Column, ...]:
+    """Return the columns of a table of words."""
+    return tuple(Column(title=title, numeric=False) for title in titles)
+
+
+def text_row(*texts: str) -> Row:
+    """Return a row of plain texts, the first of which names it."""
+    return Row(cells=tuple(Cell(text=text) for text in texts))
+
+
 MARKS: dict[Direction, str] = {
     Direction.BETTER: "+",
     Direction.WORSE: "-",
