@@ -17,7 +17,7 @@ from dbhone.report.formats.base import render
 from dbhone.report.page import build_page
 from tests.analysis.columns import columns, with_values
 from tests.report.odd_runs import odd_runs
-from tests.report.sample_run import Shape, a_run, samples
+from tests.report.sample_run import Shape, a_run, run_page
 from tests.report.sample_servers import a_server_run, server_samples
 
 _FACTORS = {
@@ -30,9 +30,7 @@ def small_run() -> str:
     """Return the tables of four steps of each part, on three subjects."""
     run = a_run()
     run = replace(run, steps=(*run.steps[:4], *run.steps[-4:]), subjects=run.subjects[:3])
-    return render(
-        build_page(run, samples(run, Shape(effects={"o3": (1.04, 0.9)}))), "benchstat"
-    ).decode()
+    return render(run_page(run, Shape(effects={"o3": (1.04, 0.9)})), "benchstat").decode()
 
 
 def test_tables_look_like_their_golden_file(golden: Callable[[str, bytes], None]) -> None:

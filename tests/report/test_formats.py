@@ -28,19 +28,19 @@ from dbhone.safe_text import terminal_safe
 from tests.analysis.columns import columns
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_history import VERSIONS, a_history, history_samples
-from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, samples
+from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, run_page
 from tests.report.sample_series import observations
 from tests.report.sample_servers import Shape as ServerShape
-from tests.report.sample_servers import a_server_run, a_sweep_run, many_builds, server_samples
+from tests.report.sample_servers import (
+    a_server_run,
+    a_sweep_run,
+    many_builds,
+    server_page,
+    server_samples,
+)
 
 Golden = Callable[[str, bytes], None]
 HOSTILE = "<script>alert('x')</script>|`\"&{{ 7*7 }}\x1b[31m\x9b32m\x7f\u202e\u2028\x00\udcff"
-
-
-@pytest.fixture(scope="module")
-def page() -> Page:
-    run = a_run()
-    return build_page(run, samples(run))
 
 
 def _hostile_page() -> Page:
@@ -71,7 +71,7 @@ def _hostile_page() -> Page:
         warnings=(Warning(code="x", text=HOSTILE, step=HOSTILE),),
     )
     effects = {f"{name}{HOSTILE}": each for name, each in EFFECTS.items()}
-    return build_page(run, samples(run, Shape(effects=effects)))
+    return run_page(run, Shape(effects=effects))
 
 
 def _hostile_sweep() -> Page:
@@ -183,27 +183,19 @@ def test_unknown_format_names_the_nearest() -> None:
     assert error.value.hint == "did you mean 'html'?"
 
 
+@pytest.mark.parametrize("kind", ["page", "sweep", "history"])
 @pytest.mark.parametrize("name", ["text", "markdown", "tsv"])
-def test_report_of_a_history_looks_like_its_golden_file(name: str, golden: Golden) -> None:
-    run = a_history()
+def test_format_looks_like_its_golden_file(
+    kind: str, name: str, request: pytest.FixtureRequest, golden: Golden
+) -> None:
     suffix = find_format(name).suffix
-    golden(f"report/history{suffix}", render(build_page(run, history_samples(run)), name))
+    file = "run" if kind == "page" else kind
+    golden(f"report/{file}{suffix}", render(request.getfixturevalue(kind), name))
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [("server", "text"), ("sweep", "text"), ("sweep", "markdown"), ("sweep", "tsv")],
-)
-def test_report_of_servers_looks_like_its_golden_file(kind: str, name: str, golden: Golden) -> None:
-    run = {"server": a_server_run, "sweep": a_sweep_run}[kind]()
-    shape = ServerShape(refused=0.02 if kind == "server" else 0.0)
-    suffix = find_format(name).suffix
-    golden(f"report/{kind}{suffix}", render(build_page(run, server_samples(run, shape)), name))
-
-
-@pytest.mark.parametrize("name", ["text", "markdown", "tsv"])
-def test_format_looks_like_its_golden_file(page: Page, name: str, golden: Golden) -> None:
-    golden(f"report/run{find_format(name).suffix}", render(page, name))
+def test_report_of_servers_that_refuse_looks_like_its_golden_file(golden: Golden) -> None:
+    page = server_page(a_server_run(), ServerShape(refused=0.02))
+    golden("report/server.txt", render(page, "text"))
 
 
 @pytest.mark.parametrize("name", ["csv", "json"])
@@ -212,7 +204,7 @@ def test_data_look_like_their_golden_file(name: str, golden: Golden) -> None:
     run = a_run()
     few = tuple(step for step in run.steps if step.name in ("main/410", "cte/100"))
     run = replace(run, steps=few, subjects=(*run.subjects[:2], run.subjects[-1]))
-    golden(f"report/run{find_format(name).suffix}", render(build_page(run, samples(run)), name))
+    golden(f"report/run{find_format(name).suffix}", render(run_page(run), name))
 
 
 @pytest.mark.parametrize("name", [each for each in formats() if each != "html"])
@@ -260,8 +252,7 @@ class TestText:
         assert " ".join(lines[:-1]).endswith(f" {page.headline}")
 
     def test_warning_of_the_control_comes_first(self) -> None:
-        run = a_run()
-        doubtful = build_page(run, samples(run, Shape(effects={"control": (1.1, 1.1)})))
+        doubtful = run_page(a_run(), Shape(effects={"control": (1.1, 1.1)}))
         lines = render(doubtful, "text").decode().splitlines()
         assert lines[2].startswith("WARNING: control is rel over again and yet differs")
 
@@ -284,7 +275,7 @@ class TestText:
     @pytest.mark.parametrize("run", [a_server_run(), a_sweep_run(), many_builds()])
     @pytest.mark.parametrize("width", [80, 120])
     def test_lines_of_servers_fit_the_width(self, run: Run, width: int) -> None:
-        text = Text(width=width).render(build_page(run, server_samples(run))).decode()
+        text = Text(width=width).render(server_page(run)).decode()
         lines = text.splitlines()
         if ": /home" in lines[-1]:
             lines.pop()
@@ -335,7 +326,7 @@ _EFFECT_KEYS = [
 class TestTsv:
     def test_every_line_has_a_ratio_for_each_subject_and_its_step_last(self) -> None:
         run = a_server_run()
-        text = render(build_page(run, server_samples(run)), "tsv").decode()
+        text = render(server_page(run), "tsv").decode()
         assert text.startswith("Relative to: rel\ncol-1 : lto+pgo\ncol-2 : lto\ncol-3 : control\n")
         rows = [line.split("\t") for line in text.splitlines() if "_range=" in line]
         assert {row[-1] for row in rows} == {step.name for step in run.steps}

@@ -12,14 +12,14 @@ from dbhone.measurement.record import Run, Warning
 from dbhone.report.findings import Findings, findings_of
 from dbhone.report.headline import dissenting_steps, headline
 from dbhone.report.page import build_page
-from tests.report.sample_run import SUBJECTS, Shape, a_run, samples
+from tests.report.sample_run import Shape, a_run, samples, with_only
 from tests.report.sample_servers import a_server_run, server_samples
 
 _VERDICTS = (Verdict.FASTER, Verdict.SLOWER, Verdict.NO_DIFFERENCE, Verdict.NOT_ENOUGH_DATA)
 
 
 def _found() -> Findings:
-    run = a_run(subjects=tuple(each for each in SUBJECTS if each.name in ("rel", "control", "pgo")))
+    run = with_only(a_run(), "rel", "control", "pgo")
     return findings_of(run, samples(run))
 
 

@@ -20,6 +20,7 @@ from tests.report.sample_history import (
     VERSIONS,
     a_history,
     a_version,
+    history_page,
     history_samples,
     of_group,
 )
@@ -27,9 +28,8 @@ from tests.report.sample_servers import a_server_run
 
 
 @pytest.fixture(scope="module")
-def page() -> Page:
-    run = a_history()
-    return build_page(run, history_samples(run))
+def page(history: Page) -> Page:
+    return history
 
 
 def _found(page: Page) -> Table:
@@ -51,14 +51,13 @@ class TestOrder:
     def test_a_run_whose_experiment_declares_none_is_no_history(self) -> None:
         run = a_server_run()
         assert run.version_order == ()
-        assert build_page(run, history_samples(run)).history is None
+        assert history_page(run).history is None
 
     @pytest.mark.parametrize(
         "text", ["[history", "history = 1", "[history]\norder = 3", "[history]\norder = ['other']"]
     )
     def test_an_experiment_that_cannot_be_meant_is_no_history(self, text: str) -> None:
-        run = a_history(experiment=text)
-        assert build_page(run, history_samples(run)).history is None
+        assert history_page(a_history(experiment=text)).history is None
 
     def test_a_version_that_was_left_out_is_not_looked_for(self) -> None:
         run = a_history(experiment=EXPERIMENT.replace('"8.0.33"', '"8.4.0", "8.0.33"'))
@@ -96,7 +95,7 @@ class TestWords:
     def test_headline_tells_of_a_newest_that_is_slower(self) -> None:
         run = a_history()
         truth = {("8.0.33", step.name): 0.7 for step in run.steps}
-        page = build_page(run, history_samples(run, truth=truth))
+        page = history_page(run, truth=truth)
         assert page.headline.startswith(
             "8.0.33 is slower than 5.6.14 on sysbench:micro: 0.700 times as fast (95 % interval 0.6"
         )
@@ -114,8 +113,7 @@ class TestWords:
         )
 
     def test_headline_tells_what_would_have_been_found_where_nothing_changed(self) -> None:
-        run = a_history()
-        page = build_page(run, history_samples(run, truth={}))
+        page = history_page(a_history(), truth={})
         assert page.headline == (
             "No difference was found between 8.0.33 and 5.6.14 on sysbench:micro: 0.999 times as "
             "fast (95 % interval 0.997 to 1.002, 12 blocks). On the way, no change was found in 32 "
@@ -123,8 +121,7 @@ class TestWords:
         )
 
     def test_too_few_blocks_give_no_verdict(self) -> None:
-        run = a_history()
-        page = build_page(run, history_samples(run, blocks=4))
+        page = history_page(a_history(), blocks=4)
         assert "a verdict needs 6 blocks" in page.headline
         assert "32 steps: not enough data" in _rows(_found(page))
 
@@ -134,17 +131,16 @@ class TestWords:
             ("8.0.33", step): 0.6 + place / 50
             for place, step in enumerate(of_group(run, Group.POINT))
         }
-        page = build_page(run, history_samples(run, truth=truth))
+        page = history_page(run, truth=truth)
         assert page.headline.endswith("between 8.0.12 and 8.0.33; and 6 more.")
         names = list(_rows(_found(page)))
         assert sum(" fell to " in name for name in names[names.index("steps") :]) == 9
 
     def test_what_creeps_is_told_as_such(self) -> None:
-        run = a_history()
         truth = {
             (version, "point-query_range=100"): 0.96**age for age, version in enumerate(VERSIONS)
         }
-        page = build_page(run, history_samples(run, truth=truth))
+        page = history_page(a_history(), truth=truth)
         assert "point-query fell to 0.89 in all, little by little" in page.headline
 
 
@@ -216,8 +212,7 @@ def test_pictures_show_groups_and_the_steps_that_changed(page: Page) -> None:
 
 
 def test_a_history_without_changes_has_a_picture_of_its_groups_only() -> None:
-    run = a_history()
-    assert len(history_pictures(build_page(run, history_samples(run, truth={})))) == 1
+    assert len(history_pictures(history_page(a_history(), truth={}))) == 1
 
 
 def test_json_has_segments_and_changes(page: Page) -> None:
@@ -249,7 +244,7 @@ def test_a_winner_is_not_looked_for_and_not_doubted(page: Page) -> None:
 def test_a_control_that_differs_from_itself_stands_before_the_headline() -> None:
     run = a_history()
     truth = {**TRUTH, **{("control", step.name): 0.7 for step in run.steps}}
-    page = build_page(run, history_samples(run, truth=truth))
+    page = history_page(run, truth=truth)
     doubt = "Not to be trusted, since the base 5.6.14 differs from itself here: "
     assert page.headline.startswith(doubt)
 
@@ -259,7 +254,7 @@ def test_without_a_control_changes_are_found_as_well() -> None:
     run = replace(
         run, subjects=tuple(each for each in run.subjects if each.role is not Role.CONTROL)
     )
-    page = build_page(run, history_samples(run))
+    page = history_page(run)
     assert "update-index fell to 0.5" in page.headline
 
 

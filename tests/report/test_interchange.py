@@ -19,8 +19,14 @@ from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page
 from tests.analysis.columns import columns
 from tests.report.odd_runs import odd_runs
-from tests.report.sample_run import a_run, samples
-from tests.report.sample_servers import Shape, a_server_run, a_sweep_run, server_samples
+from tests.report.sample_run import a_run, changed, run_page, samples
+from tests.report.sample_servers import (
+    Shape,
+    a_server_run,
+    a_sweep_run,
+    server_page,
+    server_samples,
+)
 from tests.report.test_formats import hostile_pages
 
 Golden = Callable[[str, bytes], None]
@@ -117,14 +123,14 @@ class TestGoBenchmark:
 
     def test_names_tell_group_set_subject_and_threads(self) -> None:
         run = a_sweep_run()
-        results = self._results(build_page(run, server_samples(run, Shape(blocks=1))))
+        results = self._results(server_page(run, Shape(blocks=1)))
         seen = {(each.name, each.parts["set"], each.threads) for each in results}
         assert ("Point", "point-query_range=100", 64) in seen
         assert {each.parts["subject"] for each in results} == {each.name for each in run.subjects}
 
     def test_trained_and_held_out_steps_are_apart(self) -> None:
         run = a_run()
-        results = self._results(build_page(run, samples(run)))
+        results = self._results(run_page(run))
         trained = {step.key: step.in_sample for step in run.steps if step.set == "main"}
         for each in results:
             if each.parts["set"] == "main":
@@ -132,25 +138,18 @@ class TestGoBenchmark:
                 assert each.configuration["part"] == part
 
     def test_a_number_at_the_end_of_a_subjects_name_is_not_its_threads(self) -> None:
-        run = a_run()
-        subjects = tuple(
-            replace(each, name="clang-14") if each.name == "lto" else each for each in run.subjects
-        )
-        run = replace(run, subjects=subjects)
-        results = self._results(build_page(run, samples(run)))
+        results = self._results(run_page(changed(a_run(), "lto", name="clang-14")))
         assert {each.threads for each in results if each.parts["subject"] == "clang-14"} == {1}
 
     def test_every_unit_says_which_way_is_better(self) -> None:
-        run = a_server_run()
-        page = build_page(run, server_samples(run, Shape(blocks=1)))
+        page = server_page(a_server_run(), Shape(blocks=1))
         results, units = go_results(render(page, "gobench").decode())
         assert {unit for each in results for unit in each.values} <= set(units)
         assert units["ops/s"] == "higher"
         assert {units[unit] for unit in units if unit != "ops/s"} == {"lower"}
 
     def test_our_ratios_can_be_computed_anew(self) -> None:
-        run = a_server_run()
-        page = build_page(run, server_samples(run))
+        page = server_page(a_server_run())
         results = self._results(page)
 
         def typical(subject: str, step: str) -> float:
@@ -187,8 +186,7 @@ class TestHyperfine:
         assert sorted(times) == pytest.approx(sorted((1 / rates).tolist()))
 
     def test_figures_are_those_of_the_times(self) -> None:
-        run = a_run()
-        results = json.loads(render(build_page(run, samples(run)), "hyperfine"))["results"]
+        results = json.loads(render(run_page(a_run()), "hyperfine"))["results"]
         for each in results:
             times = each["times"]
             assert each["mean"] == pytest.approx(np.mean(times))

@@ -10,15 +10,14 @@ from dbhone.measurement.record import RunState
 from dbhone.report.formats.base import formats, render
 from dbhone.report.page import Page, build_page, tables
 from tests.report.odd_runs import odd_runs
-from tests.report.sample_run import SUBJECTS, Shape, a_run, samples
+from tests.report.sample_run import SUBJECTS, Shape, a_run, run_page, samples
 
 _UNMEASURED = ("nothing", "no block", "servers, no block", "history, no block")
 
 
 def _stopped(state: RunState, **changes: object) -> Page:
     """Return the page of a run that ended, or is, before its first block."""
-    run = a_run(state=state, **changes)
-    return build_page(run, samples(run, Shape(blocks=0)))
+    return run_page(a_run(state=state, **changes), Shape(blocks=0))
 
 
 def _answers(page: Page) -> dict[str, str]:

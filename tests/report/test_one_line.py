@@ -13,7 +13,7 @@ from dbhone.report.headline import headline
 from dbhone.report.one_line import one_line
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_history import a_history, history_samples
-from tests.report.sample_run import Shape, a_run, samples
+from tests.report.sample_run import Shape, a_run, samples, with_only, without
 
 
 def small() -> Run:
@@ -42,9 +42,7 @@ def test_says_that_nothing_is_faster() -> None:
     ],
 )
 def test_tells_the_verdict_and_the_figure_of_the_only_candidate(ratio: float, words: str) -> None:
-    run = small()
-    pair = tuple(each for each in run.subjects if each.name in ("rel", "control", "pgo"))
-    run = replace(run, subjects=pair)
+    run = with_only(small(), "rel", "control", "pgo")
     said = one_line(findings_of(run, samples(run, Shape(effects={"pgo": (ratio, ratio)}))))
     assert re.fullmatch(words, said)
 
@@ -70,8 +68,7 @@ def test_a_control_that_differs_comes_first() -> None:
 
 
 def test_a_limit_of_trust_is_told() -> None:
-    run = small()
-    alone = replace(run, subjects=tuple(each for each in run.subjects if each.name != "control"))
+    alone = without(small(), "control")
     found = findings_of(alone, samples(alone, Shape(effects={"pgo": (1.5, 1.5)})))
     assert one_line(found).endswith(" times as fast as rel (trust is limited)")
 

@@ -9,7 +9,7 @@ import pytest
 
 from dbhone.analysis.verdict import Verdict, overall
 from dbhone.measurement.metric import CPU_SECONDS, THROUGHPUT
-from dbhone.measurement.record import Role, Run
+from dbhone.measurement.record import Run
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.contract import report
 from dbhone.report.findings import findings_of
@@ -17,18 +17,17 @@ from dbhone.report.one_line import one_line
 from dbhone.report.page import Page, build_page
 from dbhone.report.run_answer import Answer, run_answer
 from tests.analysis.columns import columns, with_values
-from tests.report.sample_servers import Shape, a_server_run, server_samples
+from tests.report.sample_run import changed, without
+from tests.report.sample_servers import Shape, a_server_run, server_page, server_samples
 
 
 def _run() -> Run:
-    run = a_server_run()
-    return replace(run, subjects=tuple(each for each in run.subjects if each.name != "lto+pgo"))
+    return without(a_server_run(), "lto+pgo")
 
 
 def compared_page(ratio: float, *, control: float = 1.0, blocks: int = 10) -> Page:
-    run = _run()
     effects = {"lto": (ratio, ratio), "control": (control, control)}
-    return build_page(run, server_samples(run, Shape(effects=effects, blocks=blocks)))
+    return server_page(_run(), Shape(effects=effects, blocks=blocks))
 
 
 def page_where_operations_cost(ratio: float, *, control: float = 1.0, speed: float = 1.0) -> Page:
@@ -43,13 +42,7 @@ def page_where_operations_cost(ratio: float, *, control: float = 1.0, speed: flo
 
 
 def broken_page(name: str) -> Page:
-    run = _run()
-    subjects = tuple(
-        replace(each, broken="other results than the base") if each.name == name else each
-        for each in run.subjects
-    )
-    run = replace(run, subjects=subjects)
-    return build_page(run, server_samples(run))
+    return server_page(changed(_run(), name, broken="other results than the base"))
 
 
 def told(page: Page) -> str:
@@ -115,11 +108,7 @@ def test_answer_follows_the_overall_verdict(page: Page, answer: Answer, said: st
 
 
 def test_a_run_without_a_candidate_has_no_answer() -> None:
-    run = _run()
-    run = replace(
-        run, subjects=tuple(each for each in run.subjects if each.role is not Role.CANDIDATE)
-    )
-    assert run_answer(build_page(run, server_samples(run))).answer is Answer.NOT_KNOWN
+    assert run_answer(server_page(without(_run(), "lto"))).answer is Answer.NOT_KNOWN
 
 
 def test_the_loss_that_could_hide_is_the_intervals_end_or_the_controls() -> None:
@@ -179,12 +168,8 @@ def _doubtful() -> dict[str, tuple[Run, SampleArray]]:
     table = columns(measured)
     control = table.subject == measured.subjects.index("control")
     rates = np.where(control & (table.block > 2), np.nan, table.values[THROUGHPUT.name])
-    broken = tuple(
-        replace(each, broken="it crashed") if each.name == "control" else each
-        for each in run.subjects
-    )
     return {
-        "the control broke": (replace(run, subjects=broken), measured),
+        "the control broke": (changed(run, "control", broken="it crashed"), measured),
         "too little was measured of the control": (
             run,
             with_values(measured, **{THROUGHPUT.name: rates}),
@@ -215,17 +200,14 @@ def test_what_is_in_doubt_is_so_wherever_it_is_told(doubt: str) -> None:
 
 
 def test_where_many_transactions_were_refused_there_is_no_answer() -> None:
-    run = _run()
-    page = build_page(run, server_samples(run, Shape(effects={"lto": (1.2, 1.2)}, refused=1.0)))
+    page = server_page(_run(), Shape(effects={"lto": (1.2, 1.2)}, refused=1.0))
     found = run_answer(page)
     assert found.answer is Answer.NOT_KNOWN
     assert "not of the same work: transactions were refused, by lto" in found.sentence
 
 
 def test_a_limit_of_trust_stands_in_the_answer_and_in_the_headline() -> None:
-    run = _run()
-    alone = replace(run, subjects=tuple(each for each in run.subjects if each.name != "control"))
-    page = build_page(alone, server_samples(alone, Shape(effects={"lto": (1.2, 1.2)})))
+    page = server_page(without(_run(), "control"), Shape(effects={"lto": (1.2, 1.2)}))
     limit = "Trust is limited: there is no A/A control to show how much is noise"
     found = run_answer(page)
     assert found.answer is Answer.NOT_SLOWER

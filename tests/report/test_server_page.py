@@ -16,27 +16,16 @@ from dbhone.report.page import Page, build_page, tables
 from dbhone.report.table import Table, plain
 from dbhone.units import listed
 from tests.analysis.columns import columns, only, with_values
-from tests.report.sample_run import a_run, samples
+from tests.report.sample_run import a_run, run_page
 from tests.report.sample_servers import (
     SUBJECTS,
     THREADS,
     Shape,
     a_server_run,
     a_sweep_run,
+    server_page,
     server_samples,
 )
-
-
-@pytest.fixture(scope="module")
-def server() -> Page:
-    run = a_server_run()
-    return build_page(run, server_samples(run))
-
-
-@pytest.fixture(scope="module")
-def sweep() -> Page:
-    run = a_sweep_run()
-    return build_page(run, server_samples(run))
 
 
 def _rows(table: Table) -> dict[str, list[str]]:
@@ -222,7 +211,7 @@ class TestBuilds:
             )
 
         run = a_server_run(subjects=tuple(map(with_one, SUBJECTS)))
-        page = build_page(run, server_samples(run))
+        page = server_page(run)
         assert [table.title for table in page.builds] == ["Build times", "Slowest files"]
 
     def test_slowest_files_come_first(self, server: Page) -> None:
@@ -245,7 +234,7 @@ class TestBuilds:
         )
         bolted = replace(SUBJECTS[-1], layout=layout)
         run = a_server_run(subjects=(*SUBJECTS[:-1], bolted))
-        rows = _rows(build_page(run, server_samples(run)).builds[0])
+        rows = _rows(server_page(run).builds[0])
         assert rows["Functions reached"] == ["", "2,452 of 13,622", ""]
         assert rows["of them rearranged"][1] == "1,419"
         assert rows["left alone"][1] == "ExecInterpExpr"
@@ -253,8 +242,7 @@ class TestBuilds:
         assert rows["Hot code"][1] == "459.2 KiB of 4.8 MiB"
 
     def test_old_run_has_no_table(self) -> None:
-        run = a_run()
-        assert build_page(run, samples(run)).builds == ()
+        assert run_page(a_run()).builds == ()
 
 
 class TestSettings:
@@ -265,8 +253,7 @@ class TestSettings:
 
     def test_equal_settings_need_no_table(self) -> None:
         alike = tuple(replace(each, settings={"fsync": "on"}) for each in SUBJECTS)
-        run = a_server_run(subjects=alike)
-        page = build_page(run, server_samples(run, Shape(blocks=1)))
+        page = server_page(a_server_run(subjects=alike), Shape(blocks=1))
         assert page.settings is None
         assert page.shared_settings == (("fsync", "on"),)
 
@@ -280,8 +267,7 @@ class TestSettings:
             )
             for each in SUBJECTS
         )
-        run = a_server_run(subjects=subjects)
-        page = build_page(run, server_samples(run, Shape(blocks=1)))
+        page = server_page(a_server_run(subjects=subjects), Shape(blocks=1))
         assert page.settings is not None
         assert _rows(page.settings) == {
             "(limit of open files)": ["20000", "20000", "41470", "20000"],
@@ -293,8 +279,7 @@ class TestSettings:
         subjects = tuple(
             replace(each, defaults=new if each.name == "lto" else old) for each in SUBJECTS
         )
-        run = a_server_run(subjects=subjects)
-        page = build_page(run, server_samples(run, Shape(blocks=1)))
+        page = server_page(a_server_run(subjects=subjects), Shape(blocks=1))
         assert page.defaults is not None
         assert _rows(page.defaults) == {
             "flush": ["1", "1", "0", "1"],
@@ -308,7 +293,7 @@ class TestSettings:
 
     def test_several_dbms_are_told_apart(self) -> None:
         run = a_server_run(subjects=(*SUBJECTS[:3], replace(SUBJECTS[3], version="17.2")))
-        page = build_page(run, server_samples(run, Shape(blocks=1)))
+        page = server_page(run, Shape(blocks=1))
         assert page.subjects.columns[1].title == "DBMS"
 
 
@@ -349,8 +334,7 @@ class TestNotes:
         assert server.method is not None
         assert starts in server.method
         assert layout in server.method
-        run = a_run()
-        embedded = build_page(run, samples(run)).method
+        embedded = run_page(a_run()).method
         assert embedded is not None
         assert starts not in embedded
         assert layout in embedded
@@ -398,8 +382,7 @@ class TestNotes:
     def test_a_page_with_verdicts_says_how_rare_a_start_it_cannot_know_of(
         self, blocks: int, told: str | None
     ) -> None:
-        run = a_server_run()
-        method = build_page(run, server_samples(run, Shape(blocks=blocks))).method
+        method = server_page(a_server_run(), Shape(blocks=blocks)).method
         assert method is not None
         assert ("What happens to fewer than" in method) == (told is not None)
         assert (told or "") in method

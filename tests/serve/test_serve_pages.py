@@ -31,6 +31,12 @@ def small(**changes: object) -> Run:
     return a_run(steps=a_run().steps[12:16], **changes)
 
 
+def keep_small(store: Store, run: Run | None = None, shape: Shape = SMALL) -> int:
+    """Keep a run of few steps, or this one, with its measurements; return its number."""
+    run = run or small()
+    return keep(store, run, samples(run, shape))
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     (tmp_path / "home").mkdir()
@@ -74,9 +80,8 @@ class TestList:
     def test_runs_are_listed_newest_first_with_what_they_found(
         self, store: Store, client: Client
     ) -> None:
-        run = small()
-        keep(store, run, samples(run, SMALL))
-        keep(store, replace(run, state=RunState.FAILED, error="no gcc", stopped_by=None))
+        keep_small(store)
+        keep(store, small(state=RunState.FAILED, error="no gcc", stopped_by=None))
         text = shown(client, "/")
         assert numbers(text) == [2, 1]
         assert re.search(r"pgo\S* is \d\.\d+ times as fast as rel", text)
@@ -86,8 +91,7 @@ class TestList:
     def test_a_candidate_that_a_search_rejects_later_is_told(
         self, store: Store, client: Client
     ) -> None:
-        run = small()
-        number = keep(store, run, samples(run, SMALL))
+        number = keep_small(store)
         (winner,) = re.findall(r">(\S+) is \d\.\d+ times as fast as rel", shown(client, "/"))
         shown(client, f"/runs/{number}/live")
         store.add_warning(number, Warning(code=REJECTED, text="it crashed", subject=winner))
@@ -107,9 +111,8 @@ class TestList:
         assert "No run is like that" in shown(client, "/?dbms=nosuch")
 
     def test_many_runs_are_on_several_pages(self, store: Store, client: Client) -> None:
-        run = small()
         for _ in range(23):
-            keep(store, run)
+            keep(store, small())
         first, second = shown(client, "/?text=lite"), shown(client, "/?text=lite&page=2")
         assert (numbers(first), numbers(second)) == (list(range(23, 3, -1)), [3, 2, 1])
         assert 'rel="next" href="/?text=lite&amp;page=2"' in first
@@ -121,8 +124,7 @@ class TestList:
         self, store: Store, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(run_service, "_PATIENCE", -1.0)
-        run = small()
-        keep(store, run)
+        keep(store, small())
         text = shown(client, "/")
         assert '<body data-again="2">' in text
         assert '<small class="detail">…</small>' in text
@@ -132,10 +134,8 @@ class TestList:
 
 class TestReport:
     def test_is_the_very_page_that_hone_report_gives(self, store: Store, client: Client) -> None:
-        run = small()
-        number = keep(store, run, samples(run, SMALL))
-        kept = store.run(number)
-        page = page_of(kept, store, store.observations(number))
+        number = keep_small(store)
+        page = page_of(store.run(number), store, store.observations(number))
         answer = client.get(f"/runs/{number}", headers=HERE)
         assert answer.data == render(page, "html")
         assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
@@ -151,7 +151,7 @@ class TestReport:
 
         monkeypatch.setattr(run_service, "render", counting)
         run = small(state=RunState.INTERRUPTED)
-        number = keep(store, run, samples(run, Shape(blocks=2)))
+        number = keep_small(store, run, Shape(blocks=2))
         first = client.get(f"/runs/{number}", headers=HERE)
         tag = {"If-None-Match": first.headers["ETag"]}
         assert client.get(f"/runs/{number}", headers=HERE | tag).status_code == 304
@@ -186,7 +186,7 @@ class TestLive:
         with open_session(home) as session, Store.open(home.database) as store:
             client, _ = client_of(home)
             run = running(small(), session.id)
-            number = keep(store, run, samples(run, Shape(blocks=2)))
+            number = keep_small(store, run, Shape(blocks=2))
             found = [each for each in invocations(run, samples(run, SMALL)) if each.block == 2]
             store.record(number, replace(found[0], failure="it crashed", measurements=()))
             text = shown(client, f"/runs/{number}/live")
@@ -228,8 +228,7 @@ class TestLive:
         assert re.search(r"<dt>Left</dt><dd>at most 2 h \d\d m</dd>", text)
 
     def test_a_hone_that_is_gone_is_told(self, home: Home, store: Store, client: Client) -> None:
-        run = running(small(), "c0ffee")
-        number = keep(store, run, samples(run, Shape(blocks=1)))
+        number = keep_small(store, running(small(), "c0ffee"), Shape(blocks=1))
         text = shown(client, f"/runs/{number}/live")
         assert "The process that executed it has died" in text
         assert f"hone resume {number}" in text
@@ -237,8 +236,7 @@ class TestLive:
         assert numbers(shown(client, "/?state=cut+off")) == [number]
 
     def test_a_run_that_ended_says_why(self, store: Store, client: Client) -> None:
-        run = small()
-        done = keep(store, run, samples(run, SMALL))
+        done = keep_small(store)
         failed = keep(store, small(state=RunState.FAILED, error="no gcc", stopped_by=None))
         stopped = keep(store, small(state=RunState.INTERRUPTED, stopped_by=None))
         assert "complete: the budget is spent" in shown(client, f"/runs/{done}/live")
@@ -255,9 +253,8 @@ class TestComparison:
     def test_runs_that_share_a_subject_are_one_report(self, store: Store, client: Client) -> None:
         run = small()
         others = (*run.subjects[:2], replace(run.subjects[2], name="other", build_digest="0" * 64))
-        other = replace(run, subjects=others)
-        one = keep(store, run, samples(run, SMALL))
-        two = keep(store, other, samples(other, Shape(blocks=6, seed=3)))
+        one = keep_small(store, run)
+        two = keep_small(store, replace(run, subjects=others), Shape(blocks=6, seed=3))
         answer = client.get(f"/compare?runs={two},{one}", headers=HERE)
         assert answer.status_code == 200
         assert "runs 1 and 2 joined" in answer.text
@@ -269,7 +266,7 @@ class TestComparison:
     ) -> None:
         run = small()
         others = tuple(replace(each, version="3.50") for each in run.subjects)
-        keep(store, run, samples(run, SMALL))
+        keep_small(store, run)
         keep(store, replace(run, subjects=others), samples(run, SMALL))
         text = shown(client, "/compare?runs=1&runs=2")
         assert "Run 2 shares no subject with run 1" in text
@@ -277,9 +274,8 @@ class TestComparison:
         assert text.count("times as fast as rel") == 2
 
     def test_an_empty_run_is_told(self, store: Store, client: Client) -> None:
-        run = small()
-        keep(store, run, samples(run, SMALL))
-        keep(store, replace(run, state=RunState.FAILED, stopped_by=None, error="no gcc"))
+        keep_small(store)
+        keep(store, small(state=RunState.FAILED, stopped_by=None, error="no gcc"))
         text = shown(client, "/compare?runs=1,2")
         assert "Run 2 has measured nothing that could be compared." in text
 
@@ -410,8 +406,7 @@ class TestStore:
 
     def test_nothing_is_written_to_it(self, home: Home, client: Client) -> None:
         with Store.open(home.database) as store:
-            run = small()
-            number = keep(store, run, samples(run, SMALL))
+            number = keep_small(store)
         before = home.database.read_bytes()
         for address in ("/", f"/runs/{number}", f"/runs/{number}/live"):
             assert client.get(address, headers=HERE).status_code == 200
