@@ -18,9 +18,8 @@ def _cells(table: Table) -> list[str]:
 
 
 def test_each_step_has_three_percentiles_of_each_subject(server: Page) -> None:
-    held_out, in_sample = server.latencies
-    assert (held_out.in_sample, in_sample.in_sample) == (False, True)
-    texts = _cells(held_out.table)
+    assert list(server.latencies) == [False, True]
+    texts = _cells(server.latencies[False])
     assert len(texts) == 31 * 4
     for text in texts:
         median, high, highest = (float(part.replace(",", "")) for part in text.split(" / "))
@@ -28,12 +27,12 @@ def test_each_step_has_three_percentiles_of_each_subject(server: Page) -> None:
 
 
 def test_the_table_says_that_there_are_only_percentiles(server: Page) -> None:
-    assert "Only these percentiles of a slice are kept" in server.latencies[0].table.caption
+    assert "Only these percentiles of a slice are kept" in server.latencies[False].caption
 
 
 def test_figures_are_the_levels_in_milliseconds(server: Page) -> None:
     step = "point-query_range=100"
-    row = next(row for row in server.latencies[0].table.rows if row.cells[0].text == step)
+    row = next(row for row in server.latencies[False].rows if row.cells[0].text == step)
     level = next(
         each
         for each in server.levels
@@ -47,12 +46,12 @@ def test_an_unknown_percentile_leaves_the_others() -> None:
     measured = server_samples(run)
     none = np.full(len(columns(measured).step), np.nan)
     page = build_page(run, with_values(measured, latency_p99=none))
-    assert all(text.endswith(" / –") for text in _cells(page.latencies[0].table))
+    assert all(text.endswith(" / –") for text in _cells(page.latencies[False]))
     assert distributions.latency_picture(page, in_sample=False) is None
 
 
 def test_what_has_no_latency_has_no_table() -> None:
-    assert run_page(a_run()).latencies == ()
+    assert run_page(a_run()).latencies == {}
 
 
 def test_a_bar_is_drawn_for_each_step_and_subject(server: Page) -> None:
