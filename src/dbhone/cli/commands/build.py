@@ -15,7 +15,7 @@ from rich.table import Table
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.generated import train_option
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import FILE, check_output, facts, force_option, write_output
 from dbhone.cli.listing import listing
 from dbhone.cli.progress import shown
@@ -48,15 +48,12 @@ from dbhone.workload.task import Scale
 _VARIANT = "rel"
 
 
-@click.command(
+@hone_command(
     "build",
-    cls=HoneCommand,
-    task=Task.MEASURE,
-    examples=(
-        "hone build apt:sqlite3 --variant lto+pgo --train main",
-        "hone build apt:postgresql --timings --trace build.json",
-        "hone build apt:postgresql apt:mariadb --timings --targets all --jobs 1",
-    ),
+    Task.MEASURE,
+    "hone build apt:sqlite3 --variant lto+pgo --train main",
+    "hone build apt:postgresql --timings --trace build.json",
+    "hone build apt:postgresql apt:mariadb --timings --targets all --jobs 1",
 )
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option(

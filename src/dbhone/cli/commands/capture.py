@@ -18,7 +18,7 @@ from dbhone.capture.capture import Captured, CaptureOptions, capture
 from dbhone.capture.live import capture_live, left_on, put_back, write_made_up_dump
 from dbhone.capture.servers.base import SYNTAX, parse_address
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import (
     FILE,
     check_output,
@@ -49,16 +49,13 @@ _SOURCES = {
 """What is built for a protocol, of which a log does not tell."""
 
 
-@click.command(
+@hone_command(
     "capture",
-    cls=HoneCommand,
-    task=Task.START,
-    examples=(
-        "hone capture postgresql.csv -o shop.workload",
-        "hone capture general.log.1 general.log --anonymise -o shop.workload",
-        "hone capture --server postgresql://me@db1/shop --for 10m -o shop.workload",
-        "hone capture --server postgresql://me@db1/shop --made-up shop.sql",
-    ),
+    Task.START,
+    "hone capture postgresql.csv -o shop.workload",
+    "hone capture general.log.1 general.log --anonymise -o shop.workload",
+    "hone capture --server postgresql://me@db1/shop --for 10m -o shop.workload",
+    "hone capture --server postgresql://me@db1/shop --made-up shop.sql",
 )
 @click.argument("logs", metavar="[LOG]...", nargs=-1, type=click.Path(path_type=Path))
 @output_option("The workload file to write.", metavar=f"NAME{SUFFIX}")

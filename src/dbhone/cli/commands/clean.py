@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from dbhone.cli.context import Context, open_store, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import json_option, print_json
 from dbhone.cli.listing import listing
 from dbhone.cli.setting_up import agree
@@ -42,12 +42,7 @@ class _Part:
         return sum(self.removable.values())
 
 
-@click.command(
-    "clean",
-    cls=HoneCommand,
-    task=Task.MANAGE,
-    examples=("hone clean", "hone clean --yes", "hone clean --all --json"),
-)
+@hone_command("clean", Task.MANAGE, "hone clean", "hone clean --yes", "hone clean --all --json")
 @click.option(
     "--all", "everything", is_flag=True, help="Also what runs and builds that are kept still need."
 )

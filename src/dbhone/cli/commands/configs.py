@@ -7,21 +7,18 @@ from rich.table import Table
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import facts, headed, json_option, print_json
 from dbhone.cli.listing import listing
 from dbhone.experiment.named_configs import NamedConfig, config_names, load_config
 
 
-@click.command(
+@hone_command(
     "configs",
-    cls=HoneCommand,
-    task=Task.MANAGE,
-    examples=(
-        "hone configs",
-        "hone configs kinoshita",
-        "hone configs kinoshita --json",
-    ),
+    Task.MANAGE,
+    "hone configs",
+    "hone configs kinoshita",
+    "hone configs kinoshita --json",
 )
 @click.argument("name", required=False, shell_complete=completing.configs)
 @json_option

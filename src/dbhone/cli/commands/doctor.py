@@ -17,7 +17,7 @@ from dbhone import cgroup
 from dbhone.account import LENT
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import json_option, print_json
 from dbhone.compilation.bolt import find_usable_bolt
 from dbhone.compilation.feature_probe import try_variant
@@ -52,16 +52,7 @@ class _Finding:
     remedy: str | None = None
 
 
-@click.command(
-    "doctor",
-    cls=HoneCommand,
-    task=Task.START,
-    examples=(
-        "hone doctor",
-        "hone doctor postgresql",
-        "hone doctor --json",
-    ),
-)
+@hone_command("doctor", Task.START, "hone doctor", "hone doctor postgresql", "hone doctor --json")
 @click.argument("names", metavar="[GOAL]...", nargs=-1, shell_complete=completing.goals)
 @json_option
 @pass_context

@@ -9,7 +9,7 @@ import click
 from dbhone.analysis.explained_rounds import Work
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import check_output, force_option, output_option, write_output
 from dbhone.cli.progress import shown
 from dbhone.cli.running import experiment_of
@@ -38,17 +38,14 @@ from dbhone.units import duration
 _NAMELESS = 0.9
 
 
-@click.command(
+@hone_command(
     "explain",
-    cls=HoneCommand,
-    task=Task.LOOK,
-    examples=(
-        "hone explain",
-        "hone explain 7 lto+pgo update-index",
-        "hone explain 7 --waits",
-        "hone explain 7 --output why.html",
-        "hone explain 7 --output stacks.speedscope.json",
-    ),
+    Task.LOOK,
+    "hone explain",
+    "hone explain 7 lto+pgo update-index",
+    "hone explain 7 --waits",
+    "hone explain 7 --output why.html",
+    "hone explain 7 --output stacks.speedscope.json",
 )
 @click.argument("run", default="last", shell_complete=completing.runs)
 @click.argument("subject", required=False, shell_complete=completing.subjects)

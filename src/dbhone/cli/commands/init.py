@@ -9,22 +9,19 @@ import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import force_option, output_option, write_output
 from dbhone.experiment.starters import questions, starter_text
 from dbhone.source.known_versions import known_versions
 
 
-@click.command(
+@hone_command(
     "init",
-    cls=HoneCommand,
-    task=Task.START,
-    examples=(
-        "hone init",
-        "hone init postgresql builds",
-        "hone init postgresql queries",
-        "hone init mysql versions --output mine.toml",
-    ),
+    Task.START,
+    "hone init",
+    "hone init postgresql builds",
+    "hone init postgresql queries",
+    "hone init mysql versions --output mine.toml",
 )
 @click.argument("dbms", default="sqlite", shell_complete=completing.systems)
 @click.argument("question", default="builds", shell_complete=completing.questions)

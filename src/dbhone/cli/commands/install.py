@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import FILE, labelled
 from dbhone.cli.package_view import check_and_show
 from dbhone.cli.setting_up import agree
@@ -15,12 +15,7 @@ from dbhone.package.installing import Replacement, install, plan_replacement
 from dbhone.units import listed
 
 
-@click.command(
-    "install",
-    cls=HoneCommand,
-    task=Task.MANAGE,
-    examples=("hone install server.deb.tar.zst --key maker.pub.pem",),
-)
+@hone_command("install", Task.MANAGE, "hone install server.deb.tar.zst --key maker.pub.pem")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--key", type=FILE, help="Public key by which FILE must be signed.")
 @click.option("--yes", "-y", is_flag=True, help="Install without asking.")

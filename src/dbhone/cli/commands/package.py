@@ -11,7 +11,7 @@ import click
 from dbhone import registry
 from dbhone.cli import completing
 from dbhone.cli.context import Context, open_store, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import FILE, check_output, force_option, headed, labelled, write_output
 from dbhone.cli.package_view import check_and_show, gain_in_words, second_build_in_words
 from dbhone.cli.progress import shown
@@ -39,16 +39,13 @@ from dbhone.package.repetition import Gain, gains, why_private
 from dbhone.units import count_of, size
 
 
-@click.command(
+@hone_command(
     "package",
-    cls=HoneCommand,
-    task=Task.MANAGE,
-    examples=(
-        "hone package last --key my-key.pem",
-        "hone package last --form deb",
-        "hone package --check postgresql-15.18-rel+lto+pgo-1f0c2a7b.tar.zst --key my-key.pub",
-        "hone package --check postgresql-15.18-rel+lto+pgo-1f0c2a7b.tar.zst --again",
-    ),
+    Task.MANAGE,
+    "hone package last --key my-key.pem",
+    "hone package last --form deb",
+    "hone package --check postgresql-15.18-rel+lto+pgo-1f0c2a7b.tar.zst --key my-key.pub",
+    "hone package --check postgresql-15.18-rel+lto+pgo-1f0c2a7b.tar.zst --again",
 )
 @click.argument(
     "what",

@@ -10,7 +10,7 @@ import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import check_output, force_option, output_option, write_output
 from dbhone.errors import UsageError
 from dbhone.measurement.store import Store
@@ -20,15 +20,12 @@ from dbhone.report.terminal import show
 from dbhone.tuner.results import page_of
 
 
-@click.command(
+@hone_command(
     "report",
-    cls=HoneCommand,
-    task=Task.LOOK,
-    examples=(
-        "hone report last",
-        "hone report last --format html --output report.html",
-        "hone report 7 8",
-    ),
+    Task.LOOK,
+    "hone report last",
+    "hone report last --format html --output report.html",
+    "hone report 7 8",
 )
 @click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=completing.runs)
 @click.option(

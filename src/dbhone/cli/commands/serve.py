@@ -9,14 +9,14 @@ import webbrowser
 import click
 
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.serve.app import Access, App, Listeners
 from dbhone.serve.run_service import RunService
 from dbhone.serve.server import Place, serve, take_place
 from dbhone.units import duration
 
 
-@click.command("serve", cls=HoneCommand, task=Task.LOOK, examples=("hone serve --open",))
+@hone_command("serve", Task.LOOK, "hone serve --open")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),

@@ -6,22 +6,14 @@ import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.setting_up import ensure_installed, install_with_message
 from dbhone.errors import ToolError
 from dbhone.experiment.goals import goals, together
 from dbhone.requirements import installable
 
 
-@click.command(
-    "setup",
-    cls=HoneCommand,
-    task=Task.START,
-    examples=(
-        "hone setup postgresql",
-        "hone setup --yes sqlite clang bolt",
-    ),
-)
+@hone_command("setup", Task.START, "hone setup postgresql", "hone setup --yes sqlite clang bolt")
 @click.argument(
     "names",
     metavar="GOAL...",

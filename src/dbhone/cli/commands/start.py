@@ -10,7 +10,7 @@ import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.progress import shown
 from dbhone.cli.running import experiment_of
 from dbhone.cli.setting_up import ensure_installed
@@ -26,11 +26,12 @@ from dbhone.source.known_versions import known_versions
 _POLL = 0.5
 
 
-@click.command(
+@hone_command(
     "start",
-    cls=HoneCommand,
-    task=Task.MEASURE,
-    examples=("hone start last pgo", "hone start 7 rel", "hone start postgresql-builds rel"),
+    Task.MEASURE,
+    "hone start last pgo",
+    "hone start 7 rel",
+    "hone start postgresql-builds rel",
 )
 @click.argument("run", shell_complete=completing.runs_and_experiments)
 @click.argument("subject", shell_complete=completing.subjects)

@@ -17,7 +17,7 @@ from dbhone.cli.generated import (
     generated_options_without_budget,
     train_option,
 )
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import headed, labelled, write_output
 from dbhone.cli.plan_view import print_plan
 from dbhone.cli.progress import shown
@@ -75,15 +75,12 @@ class _Options(GeneratedOptions):
         )
 
 
-@click.command(
+@hone_command(
     "tune",
-    cls=HoneCommand,
-    task=Task.MEASURE,
-    examples=(
-        "hone tune apt:sqlite3",
-        "hone tune apt:postgresql --workload sysbench:micro --budget 2h",
-        "hone tune postgresql-15 --workload mine.workload --data mine.dump --plan",
-    ),
+    Task.MEASURE,
+    "hone tune apt:sqlite3",
+    "hone tune apt:postgresql --workload sysbench:micro --budget 2h",
+    "hone tune postgresql-15 --workload mine.workload --data mine.dump --plan",
 )
 @click.argument("source", metavar="SOURCE")
 @click.option("--dbms", metavar="DBMS", help="DBMS of the source, if it cannot be detected.")

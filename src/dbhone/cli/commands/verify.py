@@ -7,7 +7,7 @@ from rich.table import Table
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import headed
 from dbhone.cli.listing import listing
 from dbhone.cli.progress import shown
@@ -27,11 +27,12 @@ _SHOWN = 10
 _LINES = 12
 
 
-@click.command(
+@hone_command(
     "verify",
-    cls=HoneCommand,
-    task=Task.MEASURE,
-    examples=("hone verify last", "hone verify last --grade full", "hone verify 829f8 --again"),
+    Task.MEASURE,
+    "hone verify last",
+    "hone verify last --grade full",
+    "hone verify 829f8 --again",
 )
 @click.argument(
     "what", metavar="BUILD|RUN", default="last", shell_complete=completing.builds_and_runs
