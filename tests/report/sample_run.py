@@ -218,6 +218,11 @@ def a_page(shape: Shape | None = None, **changes: object) -> Page:
     return run_page(a_run(**changes), shape)
 
 
+def a_small_run(**changes: object) -> Run:
+    """Return a run of few steps, so that a test is quick."""
+    return a_run(steps=steps()[12:16], **changes)
+
+
 def changed(run: Run, name: str, /, **changes: object) -> Run:
     """Return a run of which one subject is changed."""
     subjects = tuple(

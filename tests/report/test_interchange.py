@@ -8,6 +8,7 @@ import re
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -177,16 +178,20 @@ class TestGoBenchmark:
 
 
 class TestHyperfine:
+    def _results(self, page: Page) -> list[dict[str, Any]]:
+        results: list[dict[str, Any]] = json.loads(render(page, "hyperfine"))["results"]
+        return results
+
     def test_times_are_seconds_of_an_operation(self) -> None:
         run, measured = _small(a_server_run())
-        results = json.loads(render(build_page(run, measured), "hyperfine"))["results"]
+        results = self._results(build_page(run, measured))
         assert len(results) == len(run.subjects) * len(run.steps)
         times = [second for each in results for second in each["times"]]
         rates = columns(measured).values["throughput"]
         assert sorted(times) == pytest.approx(sorted((1 / rates).tolist()))
 
     def test_figures_are_those_of_the_times(self) -> None:
-        results = json.loads(render(run_page(a_run()), "hyperfine"))["results"]
+        results = self._results(run_page(a_run()))
         for each in results:
             times = each["times"]
             assert each["mean"] == pytest.approx(np.mean(times))
@@ -198,7 +203,7 @@ class TestHyperfine:
 
     def test_a_servers_kernel_time_stands_apart(self) -> None:
         run, measured = _small(a_server_run())
-        first = json.loads(render(build_page(run, measured), "hyperfine"))["results"][0]
+        first = self._results(build_page(run, measured))[0]
         row = measured.subjects.index("rel")
         kernel = measured.of(SYSTEM_SECONDS)[row, 0].mean()
         assert first["system"] == pytest.approx(kernel)
@@ -207,7 +212,7 @@ class TestHyperfine:
     def test_all_cpu_time_of_an_embedded_system_is_the_users(self) -> None:
         run = a_run()
         measured = samples(run)
-        first = json.loads(render(build_page(run, measured), "hyperfine"))["results"][0]
+        first = self._results(build_page(run, measured))[0]
         row, column = (
             names.index(first["parameters"][kind])
             for names, kind in ((measured.subjects, "subject"), (measured.steps, "step"))
@@ -221,15 +226,14 @@ class TestHyperfine:
         values = measured.values.copy()
         values[:, :, measured.metrics.index(CPU_SECONDS.name), 1:] = np.nan
         few = replace(measured, values=values)
-        first = json.loads(render(build_page(run, few), "hyperfine"))["results"][0]
+        first = self._results(build_page(run, few))[0]
         row = measured.subjects.index(first["parameters"]["subject"])
         column = measured.steps.index(first["parameters"]["step"])
         assert first["user"] == pytest.approx(measured.of(CPU_SECONDS)[row, column, 0])
 
     @pytest.mark.parametrize("odd", odd_runs())
     def test_types_are_those_of_hyperfine(self, odd: str) -> None:
-        report = json.loads(render(build_page(*odd_runs()[odd]), "hyperfine"))
-        for each in report["results"]:
+        for each in self._results(build_page(*odd_runs()[odd])):
             assert {key: type(value) for key, value in each.items() if key in _TYPES} == _TYPES
             assert type(each["stddev"]) is (float if len(each["times"]) > 1 else type(None))
             assert {type(second) for second in each["times"]} == {float}
@@ -239,12 +243,12 @@ class TestHyperfine:
 
     def test_cpu_time_that_is_not_known_is_zero(self) -> None:
         run, measured = odd_runs()["throughput only"]
-        first = json.loads(render(build_page(run, measured), "hyperfine"))["results"][0]
+        first = self._results(build_page(run, measured))[0]
         assert (first["user"], first["system"]) == (0.0, 0.0)
 
     def test_parameters_tell_what_was_measured(self) -> None:
         run, measured = _small(a_server_run())
-        first = json.loads(render(build_page(run, measured), "hyperfine"))["results"][0]
+        first = self._results(build_page(run, measured))[0]
         assert first["parameters"] == {
             "step": run.steps[0].name,
             "subject": "rel",
