@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page as View
 from dbhone.report.page import build_page
-from tests.report.odd_runs import odd_runs
+from tests.report.odd_runs import odd_page
 from tests.report.sample_history import a_history, history_page
 from tests.report.sample_run import a_run, run_page
 from tests.report.sample_series import observations
@@ -77,8 +77,8 @@ _PAGES: dict[str, Callable[[], View]] = {
     "sweep": lambda: server_page(a_sweep_run()),
     "history": lambda: history_page(a_history()),
     "many builds": lambda: server_page(many_builds()),
-    "nothing": lambda: build_page(*odd_runs()["nothing"]),
-    "one block": lambda: build_page(*odd_runs()["one block"]),
+    "nothing": lambda: odd_page("nothing"),
+    "one block": lambda: odd_page("one block"),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
 import re
@@ -26,7 +27,7 @@ from dbhone.report.page import Page, build_page
 from dbhone.report.terminal import show
 from dbhone.safe_text import terminal_safe
 from tests.analysis.columns import columns
-from tests.report.odd_runs import odd_runs
+from tests.report.odd_runs import odd_page, odd_runs
 from tests.report.sample_history import VERSIONS, a_history, history_samples
 from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, run_page
 from tests.report.sample_series import observations
@@ -43,6 +44,7 @@ Golden = Callable[[str, bytes], None]
 HOSTILE = "<script>alert('x')</script>|`\"&{{ 7*7 }}\x1b[31m\x9b32m\x7f\u202e\u2028\x00\udcff"
 
 
+@functools.cache
 def _hostile_page() -> Page:
     """Return a page on which everything from outside tries to be markup."""
     run = a_run()
@@ -74,6 +76,7 @@ def _hostile_page() -> Page:
     return run_page(run, Shape(effects=effects))
 
 
+@functools.cache
 def _hostile_sweep() -> Page:
     """Return a page of servers on which everything from outside tries to be markup."""
     run = a_sweep_run()
@@ -118,6 +121,7 @@ def _hostile_sweep() -> Page:
     )
 
 
+@functools.cache
 def _hostile_history() -> Page:
     """Return a page of a history on which everything from outside tries to be markup."""
     run = a_history()
@@ -143,6 +147,7 @@ def _hostile_history() -> Page:
     )
 
 
+@functools.cache
 def hostile_observed() -> Page:
     """Return a page on which a counter of the servers tries to be markup."""
     run = a_server_run()
@@ -156,9 +161,12 @@ def hostile_observed() -> Page:
     return build_page(run, server_samples(run), seen)
 
 
-def hostile_pages() -> dict[str, Callable[[], Page]]:
-    """Return pages by name that try to become markup."""
-    return {"embedded": _hostile_page, "servers": _hostile_sweep, "history": _hostile_history}
+HOSTILE_PAGES: dict[str, Callable[[], Page]] = {
+    "embedded": _hostile_page,
+    "servers": _hostile_sweep,
+    "history": _hostile_history,
+}
+"""Pages by name that try to become markup."""
 
 
 def test_formats_are_found_by_their_files() -> None:
@@ -210,15 +218,15 @@ def test_data_look_like_their_golden_file(name: str, golden: Golden) -> None:
 @pytest.mark.parametrize("name", [each for each in formats() if each != "html"])
 @pytest.mark.parametrize("odd", odd_runs())
 def test_format_tells_what_can_be_told_of_an_odd_run(name: str, odd: str) -> None:
-    odd_page = build_page(*odd_runs()[odd])
-    text = render(odd_page, name).decode()
+    page = odd_page(odd)
+    text = render(page, name).decode()
     assert "nan" not in text.lower().replace("finance", "")
     if name not in ("csv", "tsv", "series", "gobench", "hyperfine"):
         said = json.loads(text)["headline"] if name == "json" else re.sub(r"\s+|\\", " ", text)
-        assert odd_page.headline.split(":")[0] in said
+        assert page.headline.split(":")[0] in said
 
 
-@pytest.mark.parametrize("hostile", [*hostile_pages().values(), hostile_observed])
+@pytest.mark.parametrize("hostile", [*HOSTILE_PAGES.values(), hostile_observed])
 @pytest.mark.parametrize("name", formats())
 def test_nothing_from_outside_drives_the_terminal(name: str, hostile: Callable[[], Page]) -> None:
     text = render(hostile(), name).decode().replace("\r\n", "\n")
@@ -284,9 +292,9 @@ class TestText:
 
 
 class TestMarkdown:
-    @pytest.mark.parametrize("hostile", hostile_pages())
+    @pytest.mark.parametrize("hostile", HOSTILE_PAGES)
     def test_nothing_from_outside_becomes_markup(self, hostile: str) -> None:
-        text = render(hostile_pages()[hostile](), "markdown").decode()
+        text = render(HOSTILE_PAGES[hostile](), "markdown").decode()
         unescaped = re.sub(r"\\.", "", text)
         blocks = re.sub(r"^````toml$.*?^````$", "", unescaped, flags=re.DOTALL | re.MULTILINE)
         prose = re.sub(r"(`+)(?!`)[^\n]*?(?<!`)\1(?!`)", "", blocks)
@@ -295,9 +303,9 @@ class TestMarkdown:
         assert not re.search(r"[<>`|]", re.sub(r"^[|>].*$", "", prose, flags=re.MULTILINE))
         assert "<" not in prose
 
-    @pytest.mark.parametrize("hostile", hostile_pages())
+    @pytest.mark.parametrize("hostile", HOSTILE_PAGES)
     def test_every_table_row_has_as_many_cells(self, hostile: str) -> None:
-        text = render(hostile_pages()[hostile](), "markdown").decode()
+        text = render(HOSTILE_PAGES[hostile](), "markdown").decode()
         for table in re.findall(r"(?:^\|.*\|\n)+", text, flags=re.MULTILINE):
             counts = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
             assert len(counts) == 1
@@ -311,7 +319,7 @@ class TestCsv:
         assert {line["in_sample"] for line in lines} == {"true", "false"}
 
     def test_what_is_not_known_is_empty(self) -> None:
-        text = render(build_page(*odd_runs()["one block"]), "csv").decode()
+        text = render(odd_page("one block"), "csv").decode()
         first = next(csv.DictReader(io.StringIO(text, newline="")))
         assert (first["low"], first["high"], first["verdict"]) == ("", "", "not enough data")
 
@@ -390,7 +398,7 @@ class TestJson:
 
     @pytest.mark.parametrize("odd", odd_runs())
     def test_what_is_not_known_is_null(self, odd: str) -> None:
-        self._report(build_page(*odd_runs()[odd]))
+        self._report(odd_page(odd))
 
 
 def test_a_table_does_not_wait_for_charts() -> None:

@@ -20,10 +20,10 @@ from dbhone.report.formats import html as html_format
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page
 from tests.analysis.columns import samples_of
-from tests.report.odd_runs import odd_runs
+from tests.report.odd_runs import odd_page, odd_runs
 from tests.report.sample_run import SUBJECTS, Shape, a_run, run_page, subject
 from tests.report.sample_servers import THREADS, a_sweep_run
-from tests.report.test_formats import HOSTILE, hostile_pages
+from tests.report.test_formats import HOSTILE, HOSTILE_PAGES
 
 _VOID = {"meta", "link", "br", "img", "input", "hr", "path", "line", "rect"}
 _OUTLINE = {"h1", "h2", "h3", "h4", "summary", "th", "caption", "figcaption", "dt", "li", "a"}
@@ -168,9 +168,9 @@ def test_data_of_the_page_are_the_json_report(html: str, page: Page) -> None:
     assert json.loads(base64.b64decode(match.group(1))) == json.loads(render(page, "json"))
 
 
-@pytest.mark.parametrize("hostile", hostile_pages())
+@pytest.mark.parametrize("hostile", HOSTILE_PAGES)
 def test_nothing_from_outside_becomes_markup(hostile: str) -> None:
-    text = render(hostile_pages()[hostile](), "html").decode()
+    text = render(HOSTILE_PAGES[hostile](), "html").decode()
     read = Outline(text)
     assert "script" not in {tag for tag, _ in read.tags}
     assert (read.wrong, read.open) == ([], [])
@@ -180,8 +180,7 @@ def test_nothing_from_outside_becomes_markup(hostile: str) -> None:
 
 @pytest.mark.parametrize("odd", odd_runs())
 def test_page_tells_what_can_be_told_of_an_odd_run(odd: str) -> None:
-    odd_page = build_page(*odd_runs()[odd])
-    text = render(odd_page, "html").decode()
+    text = render(odd_page(odd), "html").decode()
     read = Outline(text)
     assert (read.wrong, read.open) == ([], [])
     assert "NaN" not in text

@@ -19,7 +19,7 @@ from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page
 from tests.analysis.columns import columns
-from tests.report.odd_runs import odd_runs
+from tests.report.odd_runs import odd_page, odd_runs
 from tests.report.sample_run import a_run, changed, run_page, samples
 from tests.report.sample_servers import (
     Shape,
@@ -28,7 +28,7 @@ from tests.report.sample_servers import (
     server_page,
     server_samples,
 )
-from tests.report.test_formats import hostile_pages
+from tests.report.test_formats import HOSTILE_PAGES
 
 Golden = Callable[[str, bytes], None]
 _TYPES = {
@@ -167,12 +167,12 @@ class TestGoBenchmark:
 
     @pytest.mark.parametrize("odd", odd_runs())
     def test_lines_of_odd_runs_can_be_read(self, odd: str) -> None:
-        results = self._results(build_page(*odd_runs()[odd]))
+        results = self._results(odd_page(odd))
         assert all(math.isfinite(value) for each in results for value in each.values.values())
 
-    @pytest.mark.parametrize("hostile", hostile_pages())
+    @pytest.mark.parametrize("hostile", HOSTILE_PAGES)
     def test_nothing_from_outside_becomes_a_line_or_a_field(self, hostile: str) -> None:
-        page = hostile_pages()[hostile]()
+        page = HOSTILE_PAGES[hostile]()
         results = self._results(page)
         assert len(results) == len(columns(page.samples).block)
 
@@ -233,7 +233,7 @@ class TestHyperfine:
 
     @pytest.mark.parametrize("odd", odd_runs())
     def test_types_are_those_of_hyperfine(self, odd: str) -> None:
-        for each in self._results(build_page(*odd_runs()[odd])):
+        for each in self._results(odd_page(odd)):
             assert {key: type(value) for key, value in each.items() if key in _TYPES} == _TYPES
             assert type(each["stddev"]) is (float if len(each["times"]) > 1 else type(None))
             assert {type(second) for second in each["times"]} == {float}

@@ -9,7 +9,7 @@ import pytest
 from dbhone.measurement.record import RunState
 from dbhone.report.formats.base import formats, render
 from dbhone.report.page import Page, build_page, tables
-from tests.report.odd_runs import odd_runs
+from tests.report.odd_runs import odd_page, odd_runs
 from tests.report.sample_run import SUBJECTS, Shape, a_run, run_page, samples
 
 _UNMEASURED = ("nothing", "no block", "servers, no block", "history, no block")
@@ -26,7 +26,7 @@ def _answers(page: Page) -> dict[str, str]:
 
 @pytest.mark.parametrize("odd", _UNMEASURED)
 def test_no_table_is_empty(odd: str) -> None:
-    page = build_page(*odd_runs()[odd])
+    page = odd_page(odd)
     for table in tables(page):
         assert table.rows
         for column in range(1, len(table.columns)):
@@ -36,7 +36,7 @@ def test_no_table_is_empty(odd: str) -> None:
 
 @pytest.mark.parametrize("odd", _UNMEASURED)
 def test_no_format_tells_how_far_to_trust_what_was_not_measured(odd: str) -> None:
-    page = build_page(*odd_runs()[odd])
+    page = odd_page(odd)
     for name in ("text", "markdown", "html"):
         text = render(page, name).decode()
         assert "Nothing was measured" in text
@@ -46,7 +46,7 @@ def test_no_format_tells_how_far_to_trust_what_was_not_measured(odd: str) -> Non
 
 
 def test_a_run_without_subjects_has_no_section_of_them() -> None:
-    html = render(build_page(*odd_runs()["nothing"]), "html").decode()
+    html = render(odd_page("nothing"), "html").decode()
     assert 'id="subjects"' not in html
     assert "#summary" not in html
 

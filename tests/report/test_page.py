@@ -9,7 +9,7 @@ from dbhone.report.findings import findings_of
 from dbhone.report.headline import headline
 from dbhone.report.page import Page, build_page
 from dbhone.report.table import Table
-from tests.report.odd_runs import odd_runs
+from tests.report.odd_runs import odd_page
 from tests.report.sample_run import (
     EFFECTS,
     SUBJECTS,
@@ -63,7 +63,7 @@ def test_headline_tells_held_out_and_in_sample_apart() -> None:
     ],
 )
 def test_headline_tells_what_can_be_told(odd: str, words: str) -> None:
-    assert words in build_page(*odd_runs()[odd]).headline
+    assert words in odd_page(odd).headline
 
 
 def test_headline_says_what_is_not_ruled_out_when_nothing_is_faster() -> None:
@@ -194,7 +194,7 @@ def test_headline_calls_nothing_slower_that_has_no_such_verdict() -> None:
     )
     found = replace(found, analysis=analysis)
     assert "slower" not in headline(found)
-    assert "slower" not in build_page(*odd_runs()["no noise"]).headline
+    assert "slower" not in odd_page("no noise").headline
 
 
 def test_headline_of_an_untrained_winner_does_not_claim_training() -> None:
@@ -279,7 +279,7 @@ def test_no_table_mixes_held_out_and_in_sample() -> None:
 
 
 def test_without_training_there_is_nothing_held_out() -> None:
-    page = build_page(*odd_runs()["nothing trained"])
+    page = odd_page("nothing trained")
     assert [column.title for column in page.summary.columns][1] == "All sets"
 
 
@@ -302,7 +302,7 @@ def test_a_metric_that_was_not_measured_is_not_shown() -> None:
     titles = [column.title for column in page.metrics.columns]
     assert "CPU time, held-out" in titles
     assert not [title for title in titles if "nstructions" in title]
-    assert build_page(*odd_runs()["throughput only"]).metrics is None
+    assert odd_page("throughput only").metrics is None
 
 
 @pytest.mark.parametrize("shown", [0, 1, -1])

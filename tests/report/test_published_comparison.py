@@ -14,12 +14,12 @@ from dbhone.errors import UnknownName, UsageError
 from dbhone.measurement.metric import BY_NAME
 from dbhone.measurement.record import Group
 from dbhone.report.formats.base import render
-from dbhone.report.page import Page, build_page, with_published
+from dbhone.report.page import Page, with_published
 from dbhone.report.publication import load_publication, parse_choice, publication_names
 from dbhone.report.published_comparison import PublishedComparison
 from dbhone.report.table import plain
 from dbhone.workload import suite as suites
-from tests.report.odd_runs import odd_runs
+from tests.report.odd_runs import odd_page, odd_runs
 from tests.report.sample_run import a_run, changed, run_page, without
 from tests.report.sample_servers import THREADS, a_hiroi10_run, a_sweep_run, server_page
 
@@ -276,7 +276,7 @@ class TestTable:
 
 @pytest.mark.parametrize("odd", odd_runs())
 def test_an_odd_run_says_what_can_be_told(odd: str) -> None:
-    page = build_page(*odd_runs()[odd])
+    page = odd_page(odd)
     try:
         shown = with_published(page, ["hiroi10-pgo:pgo=pgo"])
     except UsageError as error:
