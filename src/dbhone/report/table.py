@@ -39,14 +39,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column. ``numeric`` columns are aligned to the right.
-
-    Where there is no room for the whole table, a column that ``opens`` begins a new piece of it.
-    """
+    """One column. ``numeric`` columns are aligned to the right."""
 
     title: str
     numeric: bool = True
-    opens: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -112,14 +112,10 @@ def _pieces(table: Table, width: int) -> list[list[int]]:
         max(len(column.title), *(len(plain(row.cells[index])) for row in table.rows), 0) + _GAP
         for index, column in enumerate(table.columns)
     ]
-    everything = list(range(1, len(sizes)))
-    if sum(sizes) - _GAP <= width:
-        return [everything]
     pieces: list[list[int]] = [[]]
-    room = width + _GAP
-    for index in everything:
+    for index in range(1, len(sizes)):
         used = sizes[0] + sum(sizes[piece] for piece in pieces[-1])
-        if pieces[-1] and (table.columns[index].opens or used + sizes[index] > room):
+        if pieces[-1] and used + sizes[index] > width + _GAP:
             pieces.append([])
         pieces[-1].append(index)
     return pieces
