@@ -332,12 +332,11 @@ _EFFECT_KEYS = [
 
 
 class TestTsv:
-    def test_every_line_has_a_ratio_for_each_subject_and_its_step_last(self) -> None:
-        run = a_server_run()
-        text = render(server_page(run), "tsv").decode()
+    def test_every_line_has_a_ratio_for_each_subject_and_its_step_last(self, server: Page) -> None:
+        text = render(server, "tsv").decode()
         assert text.startswith("Relative to: rel\ncol-1 : lto+pgo\ncol-2 : lto\ncol-3 : control\n")
         rows = [line.split("\t") for line in text.splitlines() if "_range=" in line]
-        assert {row[-1] for row in rows} == {step.name for step in run.steps}
+        assert {row[-1] for row in rows} == {step.name for step in server.run.steps}
         assert all(re.fullmatch(r"\d\.\d\d", cell) for row in rows for cell in row[:-1])
         assert {len(row) for row in rows} == {4}
 

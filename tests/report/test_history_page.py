@@ -24,6 +24,7 @@ from tests.report.sample_history import (
     history_samples,
     of_group,
 )
+from tests.report.sample_run import changed, without
 from tests.report.sample_servers import a_server_run
 
 
@@ -86,10 +87,10 @@ class TestWords:
             replace(each, variant=READY_MADE, compiler=compilers.get(each.name, "gcc 4.4.7"))
             for each in run.subjects
         )
-        page = build_page(replace(run, subjects=subjects), history_samples(run))
+        page = history_page(replace(run, subjects=subjects))
         assert " The versions were built by different compilers, which may be" in page.headline
         alike = tuple(replace(each, compiler="gcc 7.2.1") for each in subjects)
-        page = build_page(replace(run, subjects=alike), history_samples(run))
+        page = history_page(replace(run, subjects=alike))
         assert "compilers" not in page.headline
 
     def test_headline_tells_of_a_newest_that_is_slower(self) -> None:
@@ -102,12 +103,8 @@ class TestWords:
         assert " On the way, 32 of 32 steps changed: " in page.headline
 
     def test_without_the_oldest_for_a_base_only_changes_are_told(self) -> None:
-        run = a_history()
-        roles = {"5.6.14": Role.CANDIDATE, "5.7.22": Role.BASE}
-        subjects = tuple(
-            replace(each, role=roles.get(each.name, each.role)) for each in run.subjects
-        )
-        page = build_page(replace(run, subjects=subjects), history_samples(run, truth={}))
+        run = changed(a_history(), "5.6.14", role=Role.CANDIDATE)
+        page = history_page(changed(run, "5.7.22", role=Role.BASE), truth={})
         assert page.headline.startswith(
             "From 5.6.14 to 8.0.33 on sysbench:micro, no change was found in 32 steps ("
         )
@@ -250,11 +247,7 @@ def test_a_control_that_differs_from_itself_stands_before_the_headline() -> None
 
 
 def test_without_a_control_changes_are_found_as_well() -> None:
-    run = a_history()
-    run = replace(
-        run, subjects=tuple(each for each in run.subjects if each.role is not Role.CONTROL)
-    )
-    page = history_page(run)
+    page = history_page(without(a_history(), "control"))
     assert "update-index fell to 0.5" in page.headline
 
 

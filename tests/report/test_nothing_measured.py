@@ -8,9 +8,9 @@ import pytest
 
 from dbhone.measurement.record import RunState
 from dbhone.report.formats.base import formats, render
-from dbhone.report.page import Page, build_page, tables
-from tests.report.odd_runs import odd_page, odd_runs
-from tests.report.sample_run import SUBJECTS, Shape, a_run, run_page, samples
+from dbhone.report.page import Page, tables
+from tests.report.odd_runs import odd_page
+from tests.report.sample_run import SUBJECTS, Shape, a_run, run_page
 
 _UNMEASURED = ("nothing", "no block", "servers, no block", "history, no block")
 
@@ -92,14 +92,13 @@ def test_a_run_whose_budget_was_too_small_for_a_block_asks_for_a_larger_one() ->
 
 
 def test_a_base_that_broke_is_the_reason() -> None:
-    run, measured = odd_runs()["base broken"]
-    page = build_page(run, measured)
+    page = odd_page("base broken")
     assert page.headline == "There is no verdict: the base rel broke (it crashed)."
 
 
 def test_what_was_measured_before_an_interruption_is_told() -> None:
     run = a_run(state=RunState.INTERRUPTED, error="interrupted by the user", stopped_by=None)
-    page = build_page(replace(run, finished_at=None), samples(run, Shape(blocks=8)))
+    page = run_page(replace(run, finished_at=None), Shape(blocks=8))
     assert (
         "the run was interrupted by the user; this is what its measurements say so far"
         in page.notes

@@ -124,7 +124,7 @@ def test_headline_says_how_much_more_a_verdict_needs() -> None:
 def test_a_run_that_may_have_too_few_blocks_shows_its_best_and_asks_for_no_more() -> None:
     run = a_run()
     preliminary = replace(run, design=replace(run.design, min_blocks=3, max_blocks=3))
-    page = build_page(preliminary, samples(run, Shape(blocks=3)))
+    page = run_page(preliminary, Shape(blocks=3))
     assert page.headline.startswith("In 3 blocks lto+pgo was 1.06")
     assert page.headline.endswith(
         "times as fast as rel, the best of 5. That is no verdict: it needs 6 blocks, and the"

@@ -16,7 +16,7 @@ from dbhone.report.page import Page, build_page, tables
 from dbhone.report.table import Table, plain
 from dbhone.units import listed
 from tests.analysis.columns import columns, only, with_values
-from tests.report.sample_run import a_run, run_page
+from tests.report.sample_run import a_run, changed, run_page
 from tests.report.sample_servers import (
     SUBJECTS,
     THREADS,
@@ -232,9 +232,7 @@ class TestBuilds:
             taken_before=328464102,
             taken_after=121529186,
         )
-        bolted = replace(SUBJECTS[-1], layout=layout)
-        run = a_server_run(subjects=(*SUBJECTS[:-1], bolted))
-        rows = _rows(server_page(run).builds[0])
+        rows = _rows(server_page(changed(a_server_run(), "lto+pgo", layout=layout)).builds[0])
         assert rows["Functions reached"] == ["", "2,452 of 13,622", ""]
         assert rows["of them rearranged"][1] == "1,419"
         assert rows["left alone"][1] == "ExecInterpExpr"
@@ -276,10 +274,8 @@ class TestSettings:
     def test_defaults_that_differ_are_told_where_all_have_the_setting(self) -> None:
         old = {"flush": "1", "mode": "", "gone": "1", "switch": f"a=on,b=on,{'x' * 40}=on"}
         new = {"flush": "0", "mode": "", "came": "1", "switch": f"a=off,b=on,{'x' * 40}=on,c=on"}
-        subjects = tuple(
-            replace(each, defaults=new if each.name == "lto" else old) for each in SUBJECTS
-        )
-        page = server_page(a_server_run(subjects=subjects), Shape(blocks=1))
+        run = a_server_run(subjects=tuple(replace(each, defaults=old) for each in SUBJECTS))
+        page = server_page(changed(run, "lto", defaults=new), Shape(blocks=1))
         assert page.defaults is not None
         assert _rows(page.defaults) == {
             "flush": ["1", "1", "0", "1"],
@@ -299,10 +295,7 @@ class TestSettings:
 
 class TestLevers:
     def test_they_stand_beside_what_each_subject_is_and_after_the_winners_name(self) -> None:
-        run = a_server_run()
-        levers = {"lto+pgo": ("cpus=0-1", "jemalloc")}
-        pulled = tuple(replace(each, levers=levers.get(each.name, ())) for each in run.subjects)
-        page = build_page(replace(run, subjects=pulled), server_samples(run))
+        page = server_page(changed(a_server_run(), "lto+pgo", levers=("cpus=0-1", "jemalloc")))
         assert [each.title for each in page.subjects.columns[:2]] == ["Subject", "Levers"]
         rows = _rows(page.subjects)
         assert rows["lto+pgo"][0] == "cpus=0-1, jemalloc"
@@ -328,6 +321,13 @@ def _in_layouts(run: Run, layouts: int, *, but: str = "") -> Run:
     return replace(run, subjects=subjects, experiment=experiment)
 
 
+def _method(run: Run, shape: Shape | None = None) -> str:
+    """Return what the page of a run says of how it was measured."""
+    method = server_page(run, shape).method
+    assert method is not None
+    return method
+
+
 class TestNotes:
     def test_starts_are_told_of_servers_and_layout_of_builds(self, server: Page) -> None:
         starts, layout = "Every block starts each", "of these very binaries"
@@ -341,15 +341,11 @@ class TestNotes:
 
     @pytest.mark.parametrize(("layouts", "told"), [(4, True), (64, False)])
     def test_more_blocks_than_layouts_are_told(self, layouts: int, told: bool) -> None:
-        run = a_server_run()
-        method = build_page(_in_layouts(run, layouts), server_samples(run)).method
-        assert method is not None
+        method = _method(_in_layouts(a_server_run(), layouts))
         assert (f"so that intervals are of {layouts} values" in method) == told
 
     def test_builds_in_several_layouts_are_told_and_those_with_one(self) -> None:
-        run = a_server_run()
-        method = build_page(_in_layouts(run, 8, but="lto+pgo"), server_samples(run)).method
-        assert method is not None
+        method = _method(_in_layouts(a_server_run(), 8, but="lto+pgo"))
         assert "The programs were linked in 8 random orders of their functions" in method
         assert "The code of lto+pgo has one layout only." in method
         assert "of these very binaries" not in method
@@ -369,8 +365,7 @@ class TestNotes:
         inputs = {"layouts": 8} | ({"linker": linker} if linker else {})
         subjects = tuple(replace(each, compiler=compiler, inputs=inputs) for each in run.subjects)
         trained = [each.name for each in subjects if each.training_seconds is not None]
-        method = build_page(replace(run, subjects=subjects), server_samples(run)).method
-        assert method is not None
+        method = _method(replace(run, subjects=subjects))
         assert 0 < len(trained) < len(subjects)
         kept = f"In {listed(trained)} the functions whose calls the profile counted keep one order"
         assert (kept in method) == told
@@ -382,17 +377,13 @@ class TestNotes:
     def test_a_page_with_verdicts_says_how_rare_a_start_it_cannot_know_of(
         self, blocks: int, told: str | None
     ) -> None:
-        method = server_page(a_server_run(), Shape(blocks=blocks)).method
-        assert method is not None
+        method = _method(a_server_run(), Shape(blocks=blocks))
         assert ("What happens to fewer than" in method) == (told is not None)
         assert (told or "") in method
 
     def test_the_method_of_cold_servers_is_told_as_it_was(self) -> None:
-        run = a_server_run()
-        cold = replace(run, warnings=(Warning(code=COLD, text="every server was cold"),))
-        method = build_page(cold, server_samples(run, Shape(blocks=1))).method
-        assert method is not None
-        assert "Nothing is warmed up" in method
+        cold = a_server_run(warnings=(Warning(code=COLD, text="every server was cold"),))
+        assert "Nothing is warmed up" in _method(cold, Shape(blocks=1))
 
     def test_warnings_of_the_run_are_footnotes(self, server: Page) -> None:
         assert "settings-dropped" in {each.code for each in server.footnotes}
