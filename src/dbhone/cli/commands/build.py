@@ -326,16 +326,18 @@ def side_by_side(builds: Sequence[Build], slowest: int) -> Table:
     table = listing("", *map(_heading, builds))
     timings_of = [timings(build, slowest=slowest) for build in builds]
     table.add_row("wall time", *(duration(build.seconds) for build in timings_of))
-    for phase in _phases(timings_of):
-        table.add_row(f"  {phase}", *(_phase(build, phase) for build in timings_of))
+    for phase in dict.fromkeys(phase for build in timings_of for phase in build.phases):
+        seconds = (build.phases.get(phase) for build in timings_of)
+        table.add_row(f"  {phase}", *("-" if it is None else duration(it) for it in seconds))
     table.add_row("compilers' CPU time", *(duration(build.cpu_seconds) for build in timings_of))
     table.add_row("most at once", *(str(build.jobs) for build in timings_of))
     table.add_row("parallel efficiency", *(_efficiency(build) for build in timings_of))
     table.add_row("files compiled", *(f"{build.files:,}" for build in timings_of))
-    for rank, ranked in enumerate(zip_longest(*map(_build_targets, timings_of), fillvalue="")):
-        table.add_row("" if rank else "slowest build targets", *ranked)
+    for rank, targets in enumerate(zip_longest(*map(_build_targets, timings_of), fillvalue="")):
+        table.add_row("" if rank else "slowest build targets", *targets)
     for rank, files in enumerate(zip_longest(*(build.slowest for build in timings_of))):
-        table.add_row("" if rank else "slowest files", *(_file(file) for file in files))
+        ranked = (f"{duration(file[1])}  {file[0]}" if file else "" for file in files)
+        table.add_row("" if rank else "slowest files", *ranked)
     return table
 
 
@@ -343,14 +345,6 @@ def _heading(build: Build) -> str:
     manifest = build.manifest
     scope = ", all targets" if manifest.inputs.targets else ""
     return f"{manifest.dbms} {manifest.version}{scope}\n{manifest.variant}, {manifest.compiler}"
-
-
-def _phases(timings: Sequence[BuildTimings]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(phase for build in timings for phase in build.phases))
-
-
-def _phase(timings: BuildTimings, phase: str) -> str:
-    return duration(timings.phases[phase]) if phase in timings.phases else "-"
 
 
 def _efficiency(timings: BuildTimings) -> str:
@@ -362,10 +356,6 @@ def _build_targets(build: BuildTimings) -> Iterator[str]:
     """Yield the CPU time, its share and the name of each build target that is kept."""
     for target in build.build_targets:
         yield f"{duration(target.cpu_seconds)}  {build.share(target):.0%}  {target.name}"
-
-
-def _file(file: tuple[str, float] | None) -> str:
-    return "" if file is None else f"{duration(file[1])}  {file[0]}"
 
 
 PLUGIN = command

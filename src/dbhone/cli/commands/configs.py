@@ -30,7 +30,8 @@ def command(context: Context, name: str | None, as_json: bool) -> None:
     """
     if as_json:
         chosen = config_names() if name is None else (name,)
-        print_json(context, [_object(each, load_config(each)) for each in chosen])
+        configs = ((each, load_config(each).model_dump(mode="json")) for each in chosen)
+        print_json(context, [{"name": each, **config} for each, config in configs])
     elif name is None:
         context.out.print(_list())
     else:
@@ -78,10 +79,6 @@ def _left_out(config: NamedConfig) -> Table:
     for name, why in config.left_out.items():
         table.add_row(name, why)
     return table
-
-
-def _object(name: str, config: NamedConfig) -> dict[str, object]:
-    return {"name": name, **config.model_dump(mode="json")}
 
 
 PLUGIN = command
