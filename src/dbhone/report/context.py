@@ -79,10 +79,16 @@ class ReportContext:
         steps = self.steps(in_sample=in_sample)
         return f"{self.part_title(in_sample)}: {_counted(steps)}{kind}."
 
-    def find(self, subject: Subject, in_sample: bool, group: Group | None) -> Summary | None:
-        """Return a throughput summary."""
+    def find(
+        self,
+        subject: Subject,
+        in_sample: bool,
+        group: Group | None = None,
+        metric: Metric = THROUGHPUT,
+    ) -> Summary | None:
+        """Return a summary over a group of a part's steps, without a group over all of them."""
         return self.analysis.summary(
-            subject.name, in_sample=in_sample, group=group, metric=THROUGHPUT.name
+            subject.name, in_sample=in_sample, group=group, metric=metric.name
         )
 
     def effect(self, subject: Subject, step: Step, metric: Metric) -> Effect | None:

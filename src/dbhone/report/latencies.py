@@ -119,5 +119,5 @@ def _second_rows(context: ReportContext) -> Iterator[Row]:
         mean = Cell(text=number(statistics.fmean(known))) if known else EMPTY
         runs = (EMPTY if rate is None else Cell(text=number(rate)) for rate in rates)
         base = subject.role is Role.BASE
-        speed = Cell(text="1") if base else figure(context.find(subject, context.parts()[0], None))
+        speed = Cell(text="1") if base else figure(context.find(subject, context.parts()[0]))
         yield subject_row(subject, (*runs, mean, speed))

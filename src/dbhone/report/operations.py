@@ -78,10 +78,7 @@ def _cell(
     if not scale.reaches(own):
         return EMPTY
     if not scale.is_bare:
-        summary = context.analysis.summary(
-            subject.name, in_sample=in_sample, group=group, metric=scale.metric.name
-        )
-        return figure(summary)
+        return figure(context.find(subject, in_sample, group, scale.metric))
     steps = context.steps(in_sample=in_sample, group=group)
     ratios = [bare_ratio(context, subject, step, scale) for step in steps]
     usable = [ratio for ratio in ratios if ratio is not None]
