@@ -28,7 +28,7 @@ from dbhone.experiment.run_lifecycle import begin
 from dbhone.experiment.schema import SEEDS
 from dbhone.experiment.shortage import Shortage, shortage
 from dbhone.files import write_whole
-from dbhone.home import Home, Session
+from dbhone.home import Session
 from dbhone.measurement.record import Design, Role, Run
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
@@ -157,7 +157,7 @@ def check(context: Context, experiment: Experiment, *, force: bool) -> None:
     estimator = BuildEstimator(context.home)
     check_folders(experiment)
     lacking = missing_for(experiment, estimator)
-    ensure_installed(context, lacking, "this experiment", context.home)
+    ensure_installed(context, lacking, "this experiment")
     plan = make_plan(experiment, estimator)
     check_room(experiment, plan, context.home)
     _tell_shortage(context, shortage(plan, experiment), "begins", force=force)
@@ -203,7 +203,7 @@ def execute(
 ) -> Page:
     """Execute a run to its end and print what it found."""
     finished = perform(context, experiment, run, session=session, store=store, refresh=refresh)
-    return present(context, finished, store, session.home)
+    return present(context, finished, store)
 
 
 def perform(
@@ -247,9 +247,9 @@ def _hint_in_run(error: HoneError, again: str) -> str:
     return error.hint
 
 
-def present(context: Context, run: Run, store: Store, home: Home) -> Page:
+def present(context: Context, run: Run, store: Store) -> Page:
     """Write a finished run's reports, and print what it found, which is returned."""
-    page, written = save_reports(context, run, store, home)
+    page, written = save_reports(context, run, store)
     for path in written:
         context.tell(labelled("report", str(path)))
     context.err.print()
@@ -261,7 +261,7 @@ def present(context: Context, run: Run, store: Store, home: Home) -> Page:
 
 
 def save_reports(
-    context: Context, run: Run, store: Store, home: Home, search: Search | None = None
+    context: Context, run: Run, store: Store, search: Search | None = None
 ) -> tuple[Page, tuple[Path, ...]]:
     """Write a run's reports into its folder; return its page and their paths.
 
@@ -273,7 +273,7 @@ def save_reports(
     if search is not None:
         page = dataclasses.replace(page, search=search)
     try:
-        return page, write_reports(page, home.runs / str(run.id))
+        return page, write_reports(page, context.home.runs / str(run.id))
     except OSError as error:
         text = (
             f"the reports were not written ({error.strerror}): 'hone report {run.id}' shows what"

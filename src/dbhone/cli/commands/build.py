@@ -35,7 +35,6 @@ from dbhone.experiment.planning import plan_builds
 from dbhone.experiment.subject_record import post_link_facts
 from dbhone.experiment.target import BuildResult
 from dbhone.experiment.templates import named_reference
-from dbhone.home import Home
 from dbhone.measurement.build_facts import BuildTimings
 from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_fix
@@ -137,10 +136,10 @@ def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> No
     variants = {source: _variant(source, chosen.variant) for source in sources}
     for variant in variants.values():
         _check(chosen, variant)
-    with context.session() as session:
+    with context.session():
         for source in sources:
             if not variants[source].ready_made:
-                _prepare(context, session.home, source, chosen, variants[source])
+                _prepare(context, source, chosen, variants[source])
     with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
         service = BuildService(session, listen, refresh=chosen.refresh, jobs=chosen.jobs)
         results = [_result(service, source, chosen, variants[source]) for source in sources]
@@ -220,7 +219,7 @@ def _check(chosen: _Options, variant: Variant) -> None:
         _training(chosen, chosen.suite)
 
 
-def _prepare(context: Context, home: Home, source: str, chosen: _Options, variant: Variant) -> None:
+def _prepare(context: Context, source: str, chosen: _Options, variant: Variant) -> None:
     """Look whether a source can be built here, before it is fetched; install what is missing."""
     dbms = foresee_dbms(source)
     if dbms is None:
@@ -228,8 +227,8 @@ def _prepare(context: Context, home: Home, source: str, chosen: _Options, varian
     subject = _subject(source, dbms, chosen, variant)
     check_targets(subject.inputs)
     suite = subject.training.suite if subject.training else None
-    lacking = missing_for_build(subject.inputs, BuildEstimator(home), suite)
-    ensure_installed(context, lacking, f"building {load_dbms(dbms).title}", home)
+    lacking = missing_for_build(subject.inputs, BuildEstimator(context.home), suite)
+    ensure_installed(context, lacking, f"building {load_dbms(dbms).title}")
 
 
 def _result(service: BuildService, source: str, chosen: _Options, variant: Variant) -> BuildResult:

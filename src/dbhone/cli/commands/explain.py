@@ -146,7 +146,7 @@ def _ensure_buildable(
     both = [find_subject(experiment, name).inputs for name in names]
     estimator = BuildEstimator(context.home)
     lacking = together(missing_for_build(own, estimator, experiment.suite) for own in both)
-    ensure_installed(context, lacking, "these servers", context.home)
+    ensure_installed(context, lacking, "these servers")
     again = rebuilding(experiment, names, run, estimator)
     if again is not None:
         what, takes = " and ".join(again.subjects), duration(again.seconds)

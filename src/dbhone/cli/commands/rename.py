@@ -22,7 +22,7 @@ def command(context: Context, run: str, title: str) -> None:
     with open_store(context) as store:
         chosen = find_run(store, run)
         store.rename_run(chosen.id, title.strip())
-        save_reports(context, store.run(chosen.id), store, context.home)
+        save_reports(context, store.run(chosen.id), store)
     context.tell(f"run {chosen.id} is now called '{title.strip()}'")
 
 

@@ -33,11 +33,11 @@ def command(context: Context, names: tuple[str, ...], yes: bool) -> None:
     chosen = goals(names)
     lacking = together(goal.missing for goal in chosen)
     if lacking:
-        with context.session() as session:
+        with context.session():
             if not yes:
-                ensure_installed(context, lacking, " and ".join(names), session.home)
+                ensure_installed(context, lacking, " and ".join(names))
             elif installable():
-                install_with_message(context, lacking, session.home)
+                install_with_message(context, lacking)
             else:
                 raise ToolError(
                     f"{' and '.join(names)} needs {lacking.describe()}, which hone may not install",

@@ -47,7 +47,7 @@ def command(context: Context, run: str, subject: str) -> None:
     with context.session() as session, contextlib.ExitStack() as stack:
         inputs = find_subject(experiment, subject).inputs
         lacking = missing_for_build(inputs, BuildEstimator(session.home), experiment.suite)
-        ensure_installed(context, lacking, "this server", session.home)
+        ensure_installed(context, lacking, "this server")
         with shown(context.err, verbose=context.verbose) as listen:
             service = BuildService(session, listen)
             server = stack.enter_context(standalone_server(experiment, subject, service))

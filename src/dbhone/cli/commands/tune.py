@@ -171,7 +171,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
         def execute(experiment: Experiment, run: Run) -> None:
             ended = _execute(context, experiment, run, session, store)
             kept = keep_rejection(request, ended, store)
-            _, written = save_reports(context, kept, store, session.home)
+            _, written = save_reports(context, kept, store)
             for path in written[:1]:
                 context.tell(labelled("report", str(path)))
 
@@ -188,7 +188,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
                     " builds are kept."
                 )
             return 1
-        page, _ = save_reports(context, decision.confirmed.run, store, session.home, found)
+        page, _ = save_reports(context, decision.confirmed.run, store, found)
         return _tell_gain(context, page, sum(ended.run.seconds for ended in finished))
 
 
@@ -198,7 +198,7 @@ def _offer_tools(context: Context, chosen: _Options) -> None:
     what = f"trying builds by {' and '.join(goal.name for goal in absent)}, often the fastest,"
     lacking = together(goal.missing for goal in absent)
     ask = not chosen.plan and chosen.output is None
-    offer_installing(context, lacking, what, context.home, ask=ask)
+    offer_installing(context, lacking, what, ask=ask)
 
 
 def _tell_elsewhere(context: Context, run: Run | None) -> None:

@@ -72,7 +72,7 @@ def command(
     """
     chosen = choose(context, what)
     needed = requirements_of_checks(chosen.build.manifest.dbms, Grade(grade))
-    ensure_installed(context, missing(needed), f"the grade {grade}", context.home)
+    ensure_installed(context, missing(needed), f"the grade {grade}")
     with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
         service = BuildService(session, listen)
         base = _named_base(context, chosen.build, against) if against else chosen.base
