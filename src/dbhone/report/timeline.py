@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 
 from dbhone.analysis.verdict import Effect, Summary
-from dbhone.report.drawing import SHAPES, Picture, line_legend, svg
+from dbhone.report.drawing import LEAST_REACH, SHAPES, Picture, line_legend, svg
 from dbhone.report.history import HistoryView
 from dbhone.report.page import Page
 from dbhone.report.wording import capital
@@ -18,7 +18,6 @@ from dbhone.safe_text import printable
 _WIDTH, _HEIGHT = 330, 210
 _LINES = 8
 """How many lines a picture has at most; the style has as many colours."""
-_LEAST_REACH = 0.03
 _STRIDES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 _MOST_TICKS = 8
 _Found = Mapping[str, Effect | Summary]
@@ -103,10 +102,10 @@ def _point(name: str, version: str, effect: Effect | Summary | None) -> dict[str
 def _reach(values: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
     """Return from where to where the axis goes: all ratios, and as much again of intervals."""
     ratios = [math.log(float(value["ratio"])) for value in values]
-    widest = 2 * max(*map(abs, ratios), math.log1p(_LEAST_REACH))
+    widest = 2 * max(*map(abs, ratios), math.log1p(LEAST_REACH))
     low = min(max(math.log(float(value["low"])), -widest) for value in values)
     high = max(min(math.log(float(value["high"])), widest) for value in values)
-    least = math.log1p(_LEAST_REACH)
+    least = math.log1p(LEAST_REACH)
     return math.exp(min(low, -least) * 1.05), math.exp(max(high, least) * 1.05)
 
 
