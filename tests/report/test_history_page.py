@@ -12,7 +12,7 @@ from dbhone.measurement.record import READY_MADE, Group, Role, Warning
 from dbhone.report.formats.base import render
 from dbhone.report.history import _change_words
 from dbhone.report.page import Page, build_joined_page, build_page, tables
-from dbhone.report.table import Table, plain
+from dbhone.report.table import Table
 from dbhone.report.timeline import history_pictures
 from tests.report.sample_history import (
     EXPERIMENT,
@@ -26,6 +26,7 @@ from tests.report.sample_history import (
 )
 from tests.report.sample_run import changed, without
 from tests.report.sample_servers import a_server_run
+from tests.report.told import rows_of
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +37,6 @@ def page(history: Page) -> Page:
 def _found(page: Page) -> Table:
     assert page.history is not None
     return page.history.table
-
-
-def _rows(table: Table) -> dict[str, list[str]]:
-    return {row.cells[0].text: [plain(cell) for cell in row.cells[1:]] for row in table.rows}
 
 
 class TestOrder:
@@ -120,7 +117,7 @@ class TestWords:
     def test_too_few_blocks_give_no_verdict(self) -> None:
         page = history_page(a_history(), blocks=4)
         assert "a verdict needs 6 blocks" in page.headline
-        assert "32 steps: not enough data" in _rows(_found(page))
+        assert "32 steps: not enough data" in rows_of(_found(page))
 
     def test_many_changes_are_counted_in_the_headline_and_listed_in_the_table(self) -> None:
         run = a_history()
@@ -130,7 +127,7 @@ class TestWords:
         }
         page = history_page(run, truth=truth)
         assert page.headline.endswith("between 8.0.12 and 8.0.33; and 6 more.")
-        names = list(_rows(_found(page)))
+        names = list(rows_of(_found(page)))
         assert sum(" fell to " in name for name in names[names.index("steps") :]) == 9
 
     def test_what_creeps_is_told_as_such(self) -> None:
@@ -143,7 +140,7 @@ class TestWords:
 
 class TestTables:
     def test_changes_have_the_level_that_they_came_to_and_their_own_ratio(self, page: Page) -> None:
-        rows = _rows(_found(page))
+        rows = rows_of(_found(page))
         level, change = rows["update-index rose from 0.56 to 0.94 between 8.0.12 and 8.0.33"]
         assert level.startswith("0.936 ±")
         assert level.endswith("%"), "how far it is from the oldest is no verdict"
@@ -180,16 +177,16 @@ class TestTables:
         assert _change_words(change, trend) == "fell from 1.31 to 1.04 between 5.7 and 8.0"
 
     def test_groups_come_first_and_what_did_not_change_last(self, page: Page) -> None:
-        names = list(_rows(_found(page)))
+        names = list(rows_of(_found(page)))
         assert names[0] == "groups of steps"
         assert names[1] == "no change found in all steps together"
         assert names[-1] == "no change found in 30 other steps"
 
     def test_arrows_stand_where_a_change_begins(self, page: Page) -> None:
-        steps = _rows(page.step_tables.steps[0])
+        steps = rows_of(page.step_tables.steps[0])
         assert [cell[0] for cell in steps["update-index_range=100"][1:4]] == ["1", "↓", "↑"]
         assert [cell[0] for cell in steps["scan_range=100"][1:4]] == ["↑", "1", "1"]
-        assert _rows(page.step_tables.groups[False])["write"][1].startswith("↓ ")
+        assert rows_of(page.step_tables.groups[False])["write"][1].startswith("↓ ")
 
     def test_changes_stand_behind_the_summary(self, page: Page) -> None:
         assert tables(page)[:2] == (page.summary, _found(page))

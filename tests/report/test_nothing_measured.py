@@ -11,6 +11,7 @@ from dbhone.report.formats.base import formats, render
 from dbhone.report.page import Page, tables
 from tests.report.odd_runs import odd_page
 from tests.report.sample_run import SUBJECTS, Shape, a_run, run_page
+from tests.report.told import answers
 
 _UNMEASURED = ("nothing", "no block", "servers, no block", "history, no block")
 
@@ -18,10 +19,6 @@ _UNMEASURED = ("nothing", "no block", "servers, no block", "history, no block")
 def _stopped(state: RunState, **changes: object) -> Page:
     """Return the page of a run that ended, or is, before its first block."""
     return run_page(a_run(state=state, **changes), Shape(blocks=0))
-
-
-def _answers(page: Page) -> dict[str, str]:
-    return {item.name: item.text for item in page.overview}
 
 
 @pytest.mark.parametrize("odd", _UNMEASURED)
@@ -55,7 +52,7 @@ def test_an_interrupted_run_says_what_is_ready_and_how_to_continue() -> None:
     page = _stopped(RunState.INTERRUPTED, subjects=SUBJECTS[:2], error="interrupted by the user")
     assert page.headline == "Nothing was measured: the run was interrupted by the user."
     assert page.notes == ("the run was interrupted by the user",)
-    assert _answers(page) == {
+    assert answers(page) == {
         "Ready": "rel and control, but not pgo.",
         "Next": "'hone resume 7' continues it. What is ready is not made again.",
     }
@@ -64,7 +61,7 @@ def test_an_interrupted_run_says_what_is_ready_and_how_to_continue() -> None:
 def test_a_failed_run_says_why() -> None:
     page = _stopped(RunState.FAILED, error="gcc: internal compiler error")
     assert page.headline == ("Nothing was measured: the run failed (gcc: internal compiler error).")
-    assert _answers(page)["Next"] == "'hone resume 7' continues it once the reason is mended."
+    assert answers(page)["Next"] == "'hone resume 7' continues it once the reason is mended."
 
 
 def test_what_broke_is_not_ready_and_needs_a_new_run() -> None:
@@ -74,21 +71,21 @@ def test_what_broke_is_not_ready_and_needs_a_new_run() -> None:
         subjects=(SUBJECTS[0], broke),
         error="nothing is left to compare with rel",
     )
-    answers = _answers(page)
-    assert answers["Ready"].startswith(SUBJECTS[0].name)
-    assert broke.name not in answers["Ready"].partition(", but not")[0]
-    assert answers["Not ready"] == f"{broke.name} broke: it gave no answer"
-    assert answers["Next"].startswith("a new run tries again what broke")
+    said = answers(page)
+    assert said["Ready"].startswith(SUBJECTS[0].name)
+    assert broke.name not in said["Ready"].partition(", but not")[0]
+    assert said["Not ready"] == f"{broke.name} broke: it gave no answer"
+    assert said["Next"].startswith("a new run tries again what broke")
 
 
 def test_a_run_that_is_not_over_is_waited_for() -> None:
     page = _stopped(RunState.RUNNING)
     assert page.headline == "Nothing was measured yet: the run is not over."
-    assert _answers(page)["Next"] == "'hone show 7' says how far it is."
+    assert answers(page)["Next"] == "'hone show 7' says how far it is."
 
 
 def test_a_run_whose_budget_was_too_small_for_a_block_asks_for_a_larger_one() -> None:
-    assert "a larger --budget" in _answers(_stopped(RunState.DONE))["Next"]
+    assert "a larger --budget" in answers(_stopped(RunState.DONE))["Next"]
 
 
 def test_a_base_that_broke_is_the_reason() -> None:
@@ -103,4 +100,4 @@ def test_what_was_measured_before_an_interruption_is_told() -> None:
         "the run was interrupted by the user; this is what its measurements say so far"
         in page.notes
     )
-    assert "Measured" in _answers(page)
+    assert "Measured" in answers(page)

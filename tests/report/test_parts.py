@@ -14,6 +14,7 @@ from dbhone.report.run_answer import run_answer
 from tests.analysis.columns import columns, with_values
 from tests.report.sample_run import without
 from tests.report.sample_servers import Shape, a_server_run, server_page, server_samples, with_parts
+from tests.report.told import answers
 
 _WHOLE = "scan_range=100"
 
@@ -48,8 +49,7 @@ def test_a_slower_part_is_no_step_on_which_a_subject_is_slower() -> None:
 
 
 def test_what_moved_most_may_be_a_part() -> None:
-    moved = next(item.text for item in _page(0.5).overview if item.name == "Moved most")
-    assert f"; losses: {_WHOLE}/" in moved
+    assert f"; losses: {_WHOLE}/" in answers(_page(0.5))["Moved most"]
 
 
 def test_the_picture_of_the_steps_has_the_steps_of_the_table() -> None:

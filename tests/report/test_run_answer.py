@@ -19,6 +19,7 @@ from dbhone.report.run_answer import Answer, run_answer
 from tests.analysis.columns import columns, with_values
 from tests.report.sample_run import changed, without
 from tests.report.sample_servers import Shape, a_server_run, server_page, server_samples
+from tests.report.told import answers
 
 
 def _run() -> Run:
@@ -45,11 +46,6 @@ def broken_page(name: str) -> Page:
     return server_page(changed(_run(), name, broken="other results than the base"))
 
 
-def told(page: Page) -> str:
-    """Return what a page says of costs."""
-    return next(item.text for item in page.overview if item.name == "Costs")
-
-
 def test_cost_decides_where_throughput_does_not() -> None:
     dear = page_where_operations_cost(1.05)
     found = run_answer(dear)
@@ -57,7 +53,9 @@ def test_cost_decides_where_throughput_does_not() -> None:
     assert "no difference was found; but an operation takes 1.05" in found.sentence
     assert run_answer(dear, tolerance=0.1).answer is Answer.NOT_SLOWER
     assert "the server CPU time of rel: more." in dear.headline
-    assert told(dear).endswith("more, which decides, since no difference in throughput is certain.")
+    assert answers(dear)["Costs"].endswith(
+        "more, which decides, since no difference in throughput is certain."
+    )
     cheap = page_where_operations_cost(0.9)
     assert run_answer(cheap).answer is Answer.NOT_SLOWER
     assert "But an operation takes 0.90" in cheap.headline
@@ -67,10 +65,10 @@ def test_cost_decides_nothing_where_a_control_differs_in_it_or_throughput_decide
     noisy = page_where_operations_cost(1.05, control=0.95)
     assert run_answer(noisy).answer is Answer.NOT_SLOWER
     assert "But an operation" not in noisy.headline
-    assert "a control differs from its base in it" in told(noisy)
+    assert "a control differs from its base in it" in answers(noisy)["Costs"]
     faster = page_where_operations_cost(1.3, speed=1.2)
     assert run_answer(faster).answer is Answer.NOT_SLOWER
-    assert told(faster).endswith("and not as its throughput says.")
+    assert answers(faster)["Costs"].endswith("and not as its throughput says.")
 
 
 @pytest.mark.parametrize(
@@ -196,7 +194,7 @@ def test_what_is_in_doubt_is_so_wherever_it_is_told(doubt: str) -> None:
     assert told["winner"] is None
     assert told["trust"]["grade"] == "none"
     assert doubt in page.why_no_winner
-    assert "To use it" not in {item.name for item in page.overview}
+    assert "To use it" not in answers(page)
 
 
 def test_where_many_transactions_were_refused_there_is_no_answer() -> None:

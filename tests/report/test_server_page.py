@@ -13,7 +13,6 @@ from dbhone.measurement.build_facts import CodeLayout
 from dbhone.measurement.record import COLD, Run, RunningServer, Subject, Warning
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page, tables
-from dbhone.report.table import Table, plain
 from dbhone.units import listed
 from tests.analysis.columns import columns, only, with_values
 from tests.report.sample_run import a_run, changed, run_page
@@ -26,10 +25,7 @@ from tests.report.sample_servers import (
     server_page,
     server_samples,
 )
-
-
-def _rows(table: Table) -> dict[str, list[str]]:
-    return {row.cells[0].text: [plain(cell) for cell in row.cells[1:]] for row in table.rows}
+from tests.report.told import rows_of
 
 
 def _reading(count: float) -> Page:
@@ -57,7 +53,7 @@ class TestThreads:
             assert each.latency is not None
 
     def test_ratio_stands_below_the_figures_that_it_relates(self, sweep: Page) -> None:
-        rows = _rows(sweep.sweeps[0].throughput)
+        rows = rows_of(sweep.sweeps[0].throughput)
         names = list(rows)
         assert names[:3] == ["rel (base)", "lto+pgo", "lto+pgo ÷ rel"]
         base, own, ratios = (rows[name] for name in names[:3])
@@ -68,7 +64,7 @@ class TestThreads:
     def test_latency_below_the_base_is_better(self, sweep: Page) -> None:
         latency = sweep.sweeps[0].latency
         assert latency is not None
-        marks = {cell[-1] for cell in _rows(latency)["lto+pgo ÷ rel"]}
+        marks = {cell[-1] for cell in rows_of(latency)["lto+pgo ÷ rel"]}
         assert {"+"} <= marks <= {"+", "~"}
 
     def test_summary_says_that_numbers_of_threads_are_together(self, sweep: Page) -> None:
@@ -91,13 +87,13 @@ class TestThreads:
 
 class TestSpread:
     def test_every_group_has_the_five_figures_and_the_interval(self, server: Page) -> None:
-        names = list(_rows(server.step_tables.spreads[0]))
+        names = list(rows_of(server.step_tables.spreads[0]))
         figures = ["average", "median", "min", "max", "stddev", "interval"]
         groups = ["all", "point", "range", "aggregate", "write"]
         assert names == [f"{group}: {each}" for group in groups for each in figures]
 
     def test_average_lies_between_min_and_max(self, server: Page) -> None:
-        rows = _rows(server.step_tables.spreads[0])
+        rows = rows_of(server.step_tables.spreads[0])
         for name in ("all", "point", "write"):
             low, middle, high = (
                 [_value(cell) for cell in rows[f"{name}: {each}"]]
@@ -120,7 +116,7 @@ class TestOperations:
             "Client CPU, µs/op",
             "Context switches, per op",
         ]
-        rows = _rows(table)
+        rows = rows_of(table)
         assert _value(rows["rel (base)"][1]) == pytest.approx(40, rel=0.05)
         assert _value(rows["lto+pgo"][0]) == pytest.approx(1 / 1.17, rel=0.03)
         assert rows["lto+pgo"][0].endswith("+")
@@ -190,7 +186,7 @@ class TestBuilds:
             "lto+pgo",
             "lto",
         ]
-        rows = _rows(times)
+        rows = rows_of(times)
         assert rows["Wall time"] == ["4 m 08 s", "5 m 31 s", "5 m 09 s"]
         assert rows["Training"] == ["", "1 m 04 s", ""]
         assert rows["Wall time, ratio"] == ["1.00", "1.33", "1.25"]
@@ -198,7 +194,7 @@ class TestBuilds:
         assert rows["Binary, ratio"] == ["1.00", "0.96", "0.96"]
 
     def test_slowest_build_targets_have_their_share(self, server: Page) -> None:
-        rows = _rows(server.builds[1])
+        rows = rows_of(server.builds[1])
         assert list(rows) == ["src/backend/utils/adt", "src/backend"]
         assert rows["src/backend"] == ["57.7 (12%)", "77.0 (12%)", "71.8 (12%)"]
 
@@ -215,7 +211,7 @@ class TestBuilds:
         assert [table.title for table in page.builds] == ["Build times", "Slowest files"]
 
     def test_slowest_files_come_first(self, server: Page) -> None:
-        rows = _rows(server.builds[2])
+        rows = rows_of(server.builds[2])
         assert list(rows)[:2] == ["execExprInterp.c", "gram.c"]
         assert rows["gram.c"] == ["9.50", "", "9.50"]
 
@@ -232,7 +228,7 @@ class TestBuilds:
             taken_before=328464102,
             taken_after=121529186,
         )
-        rows = _rows(server_page(changed(a_server_run(), "lto+pgo", layout=layout)).builds[0])
+        rows = rows_of(server_page(changed(a_server_run(), "lto+pgo", layout=layout)).builds[0])
         assert rows["Functions reached"] == ["", "2,452 of 13,622", ""]
         assert rows["of them rearranged"][1] == "1,419"
         assert rows["left alone"][1] == "ExecInterpExpr"
@@ -245,8 +241,7 @@ class TestBuilds:
 
 class TestSettings:
     def test_only_what_differs_is_in_the_table(self, server: Page) -> None:
-        assert server.settings is not None
-        assert _rows(server.settings) == {"jit": ["–", "off", "–", "–"]}
+        assert rows_of(server.settings) == {"jit": ["–", "off", "–", "–"]}
         assert dict(server.shared_settings)["fsync"] == "on"
 
     def test_equal_settings_need_no_table(self) -> None:
@@ -266,8 +261,7 @@ class TestSettings:
             for each in SUBJECTS
         )
         page = server_page(a_server_run(subjects=subjects), Shape(blocks=1))
-        assert page.settings is not None
-        assert _rows(page.settings) == {
+        assert rows_of(page.settings) == {
             "(limit of open files)": ["20000", "20000", "41470", "20000"],
         }
 
@@ -276,8 +270,7 @@ class TestSettings:
         new = {"flush": "0", "mode": "", "came": "1", "switch": f"a=off,b=on,{'x' * 40}=on,c=on"}
         run = a_server_run(subjects=tuple(replace(each, defaults=old) for each in SUBJECTS))
         page = server_page(changed(run, "lto", defaults=new), Shape(blocks=1))
-        assert page.defaults is not None
-        assert _rows(page.defaults) == {
+        assert rows_of(page.defaults) == {
             "flush": ["1", "1", "0", "1"],
             "switch": ["…,a=on", "…,a=on", "…,a=off,c=on", "…,a=on"],
         }
@@ -297,7 +290,7 @@ class TestLevers:
     def test_they_stand_beside_what_each_subject_is_and_after_the_winners_name(self) -> None:
         page = server_page(changed(a_server_run(), "lto+pgo", levers=("cpus=0-1", "jemalloc")))
         assert [each.title for each in page.subjects.columns[:2]] == ["Subject", "Levers"]
-        rows = _rows(page.subjects)
+        rows = rows_of(page.subjects)
         assert rows["lto+pgo"][0] == "cpus=0-1, jemalloc"
         assert rows["rel (base)"][0] == ""
         assert page.winner_title == "lto+pgo (cpus=0-1, jemalloc)"
