@@ -19,6 +19,7 @@ from dbhone.experiment.planning import make_plan
 from dbhone.experiment.room import check_room
 from dbhone.experiment.shortage import shortage
 from dbhone.home import Home
+from dbhone.report.wording import capital
 from dbhone.units import count_of, duration, size
 
 
@@ -58,8 +59,7 @@ def print_plan(context: Context, declared: Experiment) -> None:
         context.out.print(f"Left out, for lack of time: {', '.join(plan.tentative)}.")
     short = shortage(plan, declared)
     if short is not None:
-        reason = f"{short.reason[0].upper()}{short.reason[1:]}"
-        context.show_line(f"{reason}: {short.remedy}.")
+        context.show_line(f"{capital(short.reason)}: {short.remedy}.")
     room = lack_of_room(declared, plan, context.home)
     if room is not None:
         context.show_line(labelled("warning", room.message, "bold yellow"))
