@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dbhone.analysis.verdict import Direction
+from dbhone.analysis.verdict import Direction, Effect, Summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +16,12 @@ class Interval:
     low: float
     ratio: float
     high: float
+
+    @classmethod
+    def of(cls, found: Effect | Summary) -> Interval:
+        """Return the interval of what was found."""
+        low, own, high = found.low, found.ratio, found.high
+        return cls(low=own if low is None else low, ratio=own, high=own if high is None else high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

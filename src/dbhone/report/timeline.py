@@ -12,6 +12,7 @@ from dbhone.analysis.verdict import Effect, Summary
 from dbhone.report.drawing import LEAST_REACH, SHAPES, Picture, line_legend, svg
 from dbhone.report.history import HistoryView
 from dbhone.report.page import Page
+from dbhone.report.table import Interval
 from dbhone.report.wording import capital
 from dbhone.safe_text import printable
 
@@ -89,13 +90,13 @@ def _picture(
 
 
 def _point(name: str, version: str, effect: Effect | Summary | None) -> dict[str, Any]:
-    ratio = effect.ratio if effect is not None else 1.0
+    own = Interval(low=1.0, ratio=1.0, high=1.0) if effect is None else Interval.of(effect)
     return {
         "name": printable(name),
         "version": printable(version),
-        "ratio": ratio,
-        "low": effect.low if effect is not None and effect.low is not None else ratio,
-        "high": effect.high if effect is not None and effect.high is not None else ratio,
+        "ratio": own.ratio,
+        "low": own.low,
+        "high": own.high,
     }
 
 
