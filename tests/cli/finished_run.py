@@ -1,7 +1,10 @@
-"""A home with a finished run, its sources and the builds of all its subjects."""
+"""A home with a finished run, its sources and the builds of all its subjects; and hone in it."""
 
 from __future__ import annotations
 
+from click.testing import CliRunner, Result
+
+from dbhone.cli.main import hone
 from dbhone.compilation.manifest import write_manifest
 from dbhone.home import Home, open_session
 from dbhone.measurement.record import Run
@@ -9,6 +12,12 @@ from dbhone.measurement.store import Store
 from tests.experiment.pretended import pretended_build
 from tests.report.sample_run import a_run, samples
 from tests.serve.stored import keep
+
+
+def invoke(home: Home, *words: str, catch_exceptions: bool = False) -> Result:
+    """Run a command of hone in a home, within this process."""
+    arguments = ("--home", str(home.root), *words)
+    return CliRunner().invoke(hone, arguments, catch_exceptions=catch_exceptions)
 
 
 def keep_finished(home: Home, run: Run | None = None) -> Run:

@@ -10,15 +10,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from dbhone.cli.commands import clean as module
-from dbhone.cli.main import hone
 from dbhone.errors import MachineError, UsageError
 from dbhone.home import Home, open_session
 from dbhone.measurement.record import RunState
 from dbhone.untrusted_files import remove_tree
-from tests.cli.finished_run import keep_finished
+from tests.cli.finished_run import invoke, keep_finished
 from tests.report.sample_run import a_run
 
 TREE = "a" * 64
@@ -28,7 +27,7 @@ LEFT = "scratch/0123456789ab"
 
 
 def clean(home: Home, *words: str) -> Result:
-    return CliRunner().invoke(hone, ["--home", str(home.root), "clean", *words])
+    return invoke(home, "clean", *words, catch_exceptions=True)
 
 
 @pytest.fixture

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from click.testing import CliRunner
-
-from dbhone.cli.main import hone
 from dbhone.home import Home, open_session
 from dbhone.measurement.store import Store
+from tests.cli.finished_run import invoke
 from tests.serve.stored import keep
 from tests.tuner.test_search import TRUE, request, search
 
@@ -19,8 +17,7 @@ def test_the_saved_report_of_a_searchs_winner_still_tells_of_the_search(tmp_path
     with open_session(home), Store.open(home.database) as store:
         for ended in finished:
             number = keep(store, ended.run, ended.samples)
-    words = ("--home", str(home.root), "rename", "last", "our fastest")
-    CliRunner().invoke(hone, words, catch_exceptions=False)
+    invoke(home, "rename", "last", "our fastest")
     saved = (home.runs / str(number) / "report.html").read_text(encoding="utf-8")
     assert "our fastest" in saved
     assert "What each stage brought" in saved

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from click.testing import CliRunner
-
-from dbhone.cli.main import hone
 from dbhone.home import Home
-from tests.cli.finished_run import keep_finished
+from tests.cli.finished_run import invoke, keep_finished
 
 
 def test_it_says_how_many_invocations_failed_and_why_measuring_ended(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     keep_finished(home)
-    words = ("--home", str(home.root), "show", "last")
-    shown = CliRunner().invoke(hone, words, catch_exceptions=False).stdout
+    shown = invoke(home, "show", "last").stdout
     facts = [" ".join(line.split()) for line in shown.splitlines()]
     assert "failed invocations 0" in facts
     assert "stopped by the budget is spent" in facts

@@ -7,17 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from dbhone import requirements
 from dbhone.cli.commands import explain, start
-from dbhone.cli.main import hone
 from dbhone.errors import ToolError, UnknownName, UsageError
 from dbhone.experiment.explaining import Explained
 from dbhone.home import Home
 from dbhone.instance.server import Server
 from dbhone.measurement.record import Role
-from tests.cli.finished_run import keep_finished
+from tests.cli.finished_run import invoke, keep_finished
 from tests.report.sample_run import a_run, subject
 
 EXPERIMENT = """\
@@ -44,8 +42,8 @@ def without_clang(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requirements.Requirement, "is_met", lambda need: need.name != "clang")
 
 
-def invoke(home: Home, *words: str) -> BaseException | None:
-    return CliRunner().invoke(hone, ["--home", str(home.root), *words]).exception
+def refusal(home: Home, *words: str) -> BaseException | None:
+    return invoke(home, *words, catch_exceptions=True).exception
 
 
 def test_a_server_is_started_though_another_subjects_tools_are_missing(
@@ -57,9 +55,9 @@ def test_a_server_is_started_though_another_subjects_tools_are_missing(
     monkeypatch.setattr(start, "standalone_server", refuse)
     home, file = Home(tmp_path / "home"), tmp_path / "x.toml"
     file.write_text(EXPERIMENT)
-    assert "it would be started" in str(invoke(home, "start", str(file), "gcc"))
+    assert "it would be started" in str(refusal(home, "start", str(file), "gcc"))
     for name in ("clang", "optional"):
-        lacking = invoke(home, "start", str(file), name)
+        lacking = refusal(home, "start", str(file), name)
         assert isinstance(lacking, ToolError)
         assert "clang" in lacking.message
 
@@ -70,8 +68,8 @@ def test_what_explains_an_optional_subject_needs_its_tools(
     monkeypatch.setattr(explain, "check_sampling", lambda: None)
     home = Home(tmp_path / "home")
     keep_finished(home, a_run(experiment=EXPERIMENT))
-    assert isinstance(invoke(home, "explain", "last", "optionl"), UnknownName)
-    lacking = invoke(home, "explain", "last", "optional", "point-query")
+    assert isinstance(refusal(home, "explain", "last", "optionl"), UnknownName)
+    lacking = refusal(home, "explain", "last", "optional", "point-query")
     assert isinstance(lacking, ToolError)
     assert "clang" in lacking.message
 
@@ -89,6 +87,6 @@ def test_what_explains_asks_before_it_builds_again(
     slow = (replace(subject("gcc", role=Role.BASE), build_seconds=7200.0), subject("optional"))
     keep_finished(home, replace(run, experiment=EXPERIMENT, subjects=slow))
     words = ("explain", "last", "optional", "point-query")
-    told = str(invoke(home, *words))
+    told = str(refusal(home, *words))
     assert "cannot ask whether to build gcc and optional again, which takes about 2 h" in told
-    assert "it would be built" in str(invoke(home, *words, "--yes"))
+    assert "it would be built" in str(refusal(home, *words, "--yes"))

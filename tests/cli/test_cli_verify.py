@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from dbhone.cli.commands import verify
-from dbhone.cli.main import hone
 from dbhone.compilation.manifest import Build
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import Detail
@@ -20,7 +19,7 @@ from dbhone.requirements import Missing
 from dbhone.untrusted_files import remove_tree
 from dbhone.verification.outcome import Outcome
 from dbhone.verification.verify import Verification
-from tests.cli.finished_run import keep_finished
+from tests.cli.finished_run import invoke, keep_finished
 from tests.experiment.pretended import pretended_build
 
 
@@ -53,8 +52,7 @@ class Bench:
         return self.usual
 
     def verify(self, *options: str) -> Result:
-        words = ("--home", str(self.home.root), *options, "verify", "last")
-        return CliRunner().invoke(hone, words, catch_exceptions=False)
+        return invoke(self.home, *options, "verify", "last")
 
 
 @pytest.fixture

@@ -103,7 +103,7 @@ def test_what_was_found_is_shown_though_the_disk_has_no_room_for_the_reports(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(running, "write_whole", fill)
-    page = present(bench.context, bench.run, bench.store, bench.session.home)
+    page = present(bench.context, bench.run, bench.store)
     out, err = bench.said()
     assert page.headline in " ".join(out.split())
     assert "the reports were not written (No space left on device): 'hone report 1' shows" in err

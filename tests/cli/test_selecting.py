@@ -5,16 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from rich.console import Console
 
 from dbhone.cli.context import Context
-from dbhone.cli.main import hone
 from dbhone.cli.selecting import choose
 from dbhone.errors import UsageError
 from dbhone.home import Home
 from dbhone.untrusted_files import remove_tree
-from tests.cli.finished_run import keep_finished
+from tests.cli.finished_run import invoke, keep_finished
 
 
 @pytest.fixture
@@ -22,7 +20,7 @@ def home(tmp_path: Path) -> Home:
     """Return a home that was cleaned after its run had finished."""
     home = Home(tmp_path / "home")
     keep_finished(home)
-    CliRunner().invoke(hone, ["--home", str(home.root), "clean", "--yes"], catch_exceptions=False)
+    invoke(home, "clean", "--yes")
     return home
 
 
@@ -48,6 +46,5 @@ def test_of_a_cleaned_home_winner_and_base_are_there(home: Home) -> None:
 
 def test_a_winner_is_packed_though_the_build_of_its_base_is_gone(home: Home) -> None:
     remove_base(home)
-    result = CliRunner().invoke(hone, ["--home", str(home.root), "package", "last"])
-    assert isinstance(result.exception, UsageError)
-    assert "has passed no grade" in result.exception.message  # and so it was found
+    with pytest.raises(UsageError, match="has passed no grade"):  # and so it was found
+        invoke(home, "package", "last")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 import numpy as np
 
 from dbhone.measurement.record import Role, Run, RunState
 from dbhone.measurement.sample_array import SampleArray
+from dbhone.report.page import Page, build_page
 from tests.analysis.columns import columns, only
 from tests.report.sample_history import a_history, history_samples
 from tests.report.sample_run import SUBJECTS, Shape, a_run, samples
@@ -27,6 +29,7 @@ def _without(of: SampleArray, *metrics: str) -> SampleArray:
     return only(of, *(name for name in of.metrics if name not in metrics))
 
 
+@functools.cache
 def odd_runs() -> dict[str, tuple[Run, SampleArray]]:
     """Return runs and their samples by what is odd about them."""
     whole = a_run()
@@ -76,6 +79,12 @@ def odd_runs() -> dict[str, tuple[Run, SampleArray]]:
         **_odd_servers(),
         **_odd_histories(),
     }
+
+
+@functools.cache
+def odd_page(odd: str) -> Page:
+    """Return the page of a run, by what is odd about it."""
+    return build_page(*odd_runs()[odd])
 
 
 def _odd_servers() -> dict[str, tuple[Run, SampleArray]]:

@@ -10,6 +10,7 @@ import numpy as np
 from dbhone.measurement.metric import FIGURES
 from dbhone.measurement.record import READY_MADE, Group, Role, Run, Subject
 from dbhone.measurement.sample_array import SampleArray
+from dbhone.report.page import Page, build_page
 from tests.analysis.columns import samples_of
 from tests.report.sample_servers import SUBJECTS, a_server_run
 
@@ -70,10 +71,10 @@ def a_history(**changes: object) -> Run:
 
 
 def history_samples(
-    run: Run, *, blocks: int = 12, truth: Mapping[tuple[str, str], float] = TRUTH, seed: int = 4
+    run: Run, *, blocks: int = 12, truth: Mapping[tuple[str, str], float] = TRUTH
 ) -> SampleArray:
     """Return throughputs of all subjects, steps and blocks; the other figures are missing."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(4)
     names = [each.name for each in run.subjects]
     steps = [each.name for each in run.steps]
     shape = (len(names), len(steps), blocks)
@@ -85,6 +86,13 @@ def history_samples(
     values = {metric.name: np.full(logs.size, np.nan) for metric in FIGURES}
     values["throughput"] = 1000 * np.exp(logs.ravel())
     return samples_of(names, steps, places, values)
+
+
+def history_page(
+    run: Run, *, blocks: int = 12, truth: Mapping[tuple[str, str], float] = TRUTH
+) -> Page:
+    """Return the page of a history with such measurements."""
+    return build_page(run, history_samples(run, blocks=blocks, truth=truth))
 
 
 def of_group(run: Run, group: Group) -> tuple[str, ...]:

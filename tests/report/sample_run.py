@@ -12,6 +12,7 @@ import numpy as np
 
 from dbhone.measurement.record import Design, Group, Machine, Role, Run, RunState, Step, Subject
 from dbhone.measurement.sample_array import SampleArray
+from dbhone.report.page import Page, build_page
 from tests.analysis.columns import samples_of
 
 # SQLite 3.40's speedtest1: number, title, group, seconds on the base.
@@ -205,3 +206,37 @@ def samples(run: Run, shape: Shape | None = None) -> SampleArray:
             "peak_memory_bytes": memory,
         },
     )
+
+
+def run_page(run: Run, shape: Shape | None = None) -> Page:
+    """Return the page of a run with such measurements."""
+    return build_page(run, samples(run, shape))
+
+
+def a_page(shape: Shape | None = None, **changes: object) -> Page:
+    """Return the page of a finished run of ``hone try``, changed as asked."""
+    return run_page(a_run(**changes), shape)
+
+
+def a_small_run(**changes: object) -> Run:
+    """Return a run of few steps, so that a test is quick."""
+    return a_run(steps=steps()[12:16], **changes)
+
+
+def changed(run: Run, name: str, /, **changes: object) -> Run:
+    """Return a run of which one subject is changed."""
+    subjects = tuple(
+        replace(each, **changes) if each.name == name else each  # type: ignore[arg-type]
+        for each in run.subjects
+    )
+    return replace(run, subjects=subjects)
+
+
+def with_only(run: Run, *names: str) -> Run:
+    """Return a run that has these subjects only."""
+    return replace(run, subjects=tuple(each for each in run.subjects if each.name in names))
+
+
+def without(run: Run, *names: str) -> Run:
+    """Return a run that lacks some subjects."""
+    return replace(run, subjects=tuple(each for each in run.subjects if each.name not in names))

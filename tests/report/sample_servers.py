@@ -13,6 +13,7 @@ from dbhone.measurement.build_facts import BuildTarget, BuildTimings
 from dbhone.measurement.metric import FIGURES
 from dbhone.measurement.record import Group, Machine, Role, Run, Step, Subject, Warning
 from dbhone.measurement.sample_array import SampleArray
+from dbhone.report.page import Page, build_page
 from tests.analysis.columns import samples_of
 from tests.report.sample_run import a_run
 
@@ -252,6 +253,11 @@ def server_samples(run: Run, shape: Shape | None = None) -> SampleArray:
             for metric in FIGURES
         },
     )
+
+
+def server_page(run: Run, shape: Shape | None = None) -> Page:
+    """Return the page of a run with such measurements."""
+    return build_page(run, server_samples(run, shape))
 
 
 def _figures(

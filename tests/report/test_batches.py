@@ -111,7 +111,7 @@ def test_the_method_says_that_each_load_is_another() -> None:
 
 
 def test_a_statement_has_no_percentiles() -> None:
-    assert page().latencies == ()
+    assert page().latencies == {}
     metrics = page().metrics
     assert metrics is None or not any("latency" in each.title for each in metrics.columns)
     served = replace(page().run, suite="sysbench:micro")

@@ -16,8 +16,8 @@ from dbhone.report.figures import UNITS, scaled
 from dbhone.report.formats.base import render
 from dbhone.report.page import build_page
 from tests.analysis.columns import columns, with_values
-from tests.report.odd_runs import odd_runs
-from tests.report.sample_run import Shape, a_run, samples
+from tests.report.odd_runs import odd_page, odd_runs
+from tests.report.sample_run import Shape, a_run, run_page
 from tests.report.sample_servers import a_server_run, server_samples
 
 _FACTORS = {
@@ -30,9 +30,7 @@ def small_run() -> str:
     """Return the tables of four steps of each part, on three subjects."""
     run = a_run()
     run = replace(run, steps=(*run.steps[:4], *run.steps[-4:]), subjects=run.subjects[:3])
-    return render(
-        build_page(run, samples(run, Shape(effects={"o3": (1.04, 0.9)}))), "benchstat"
-    ).decode()
+    return render(run_page(run, Shape(effects={"o3": (1.04, 0.9)})), "benchstat").decode()
 
 
 def test_tables_look_like_their_golden_file(golden: Callable[[str, bytes], None]) -> None:
@@ -59,7 +57,7 @@ def test_a_scaled_zero_is_zero() -> None:
 
 
 def test_every_figure_has_an_interval_or_a_footnote() -> None:
-    few = render(build_page(*odd_runs()["one block"]), "benchstat").decode()
+    few = render(odd_page("one block"), "benchstat").decode()
     assert "± ∞ ¹" in few
     assert "¹ need >= 3 blocks" in few
     assert "? (n=1) ²" in few
@@ -93,7 +91,7 @@ def test_a_mean_of_figures_of_which_one_is_zero_is_left_out() -> None:
 
 @pytest.mark.parametrize("odd", odd_runs())
 def test_an_odd_run_tells_what_can_be_told(odd: str) -> None:
-    page = build_page(*odd_runs()[odd])
+    page = odd_page(odd)
     text = render(page, "benchstat").decode()
     assert text.endswith(f"{page.headline}\n")
     assert "nan" not in text

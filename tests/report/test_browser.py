@@ -13,15 +13,20 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from dbhone.measurement.record import Run
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page as View
 from dbhone.report.page import build_page
-from tests.report.odd_runs import odd_runs
-from tests.report.sample_history import a_history, history_samples
-from tests.report.sample_run import a_run, samples
+from tests.report.odd_runs import odd_page
+from tests.report.sample_history import a_history, history_page
+from tests.report.sample_run import a_run, run_page
 from tests.report.sample_series import observations
-from tests.report.sample_servers import a_server_run, a_sweep_run, many_builds, server_samples
+from tests.report.sample_servers import (
+    a_server_run,
+    a_sweep_run,
+    many_builds,
+    server_page,
+    server_samples,
+)
 
 _CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 _WIDTHS = (360, 768, 1280)
@@ -66,18 +71,14 @@ def _observed() -> View:
     return build_page(run, server_samples(run), observations(run, blocks=2))
 
 
-def _measured(run: Run) -> View:
-    return build_page(run, server_samples(run))
-
-
 _PAGES: dict[str, Callable[[], View]] = {
-    "run": lambda: build_page(a_run(), samples(a_run())),
+    "run": lambda: run_page(a_run()),
     "server": _observed,
-    "sweep": lambda: _measured(a_sweep_run()),
-    "history": lambda: build_page(a_history(), history_samples(a_history())),
-    "many builds": lambda: _measured(many_builds()),
-    "nothing": lambda: build_page(*odd_runs()["nothing"]),
-    "one block": lambda: build_page(*odd_runs()["one block"]),
+    "sweep": lambda: server_page(a_sweep_run()),
+    "history": lambda: history_page(a_history()),
+    "many builds": lambda: server_page(many_builds()),
+    "nothing": lambda: odd_page("nothing"),
+    "one block": lambda: odd_page("one block"),
 }
 
 

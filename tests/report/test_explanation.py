@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 from dbhone.analysis.explained_rounds import Call, CodeOrigin, Round, Waits, Work
-from dbhone.report.explanation import difference_folded, explanation, speedscope
+from dbhone.report.explanation import Explanation, difference_folded, explanation, speedscope
 from dbhone.report.flame import explanation_page
 from dbhone.report.table import plain
 
@@ -30,9 +31,16 @@ def rounds(synced: int, waits: Waits | None = None) -> list[Round]:
     ]
 
 
+def said_of(
+    base: list[Round], subject: list[Round], step: str = "update", **how: Any
+) -> Explanation:
+    """Return what is said of the servers rel and nosync."""
+    how = {"threads": 1, "cores": 2} | how
+    return explanation(step, ("rel", "nosync"), (base, subject), **how)
+
+
 def test_what_differs_is_named_with_its_function_and_caller() -> None:
-    both = (rounds(400), rounds(1))
-    said = explanation("update", ("rel", "nosync"), both, threads=1, cores=2)
+    said = said_of(rounds(400), rounds(1))
     (first,) = [it for it in said.sentences if it.startswith("Kernel: fdatasync")]
     assert "µs less for an operation of nosync, most in fdatasync, called by XLogFlush" in first
     assert "at most" in said.sentences[-1]
@@ -44,8 +52,7 @@ def test_what_differs_is_named_with_its_function_and_caller() -> None:
 
 
 def test_equal_servers_have_no_tables_of_differences() -> None:
-    both = (rounds(5), rounds(5))
-    said = explanation("update", ("rel", "control"), both, threads=4, cores=2)
+    said = said_of(rounds(5), rounds(5), threads=4)
     assert len(said.tables) == 1
 
 
@@ -55,7 +62,7 @@ def test_what_an_operation_waits_for_is_told_by_the_dbms_events() -> None:
         for log in (0.3, 0.1)
     ]
     both = (rounds(5, waits[0]), rounds(5, waits[1]))
-    said = explanation("update", ("rel", "nosync"), both, threads=1, cores=2)
+    said = said_of(*both)
     _, own, background = said.tables
     assert [[plain(cell) for cell in row.cells] for row in own.rows] == [
         ["wait/io/file/log", "300 ±0", "100 ±0", "-200 ±0"],
@@ -74,15 +81,13 @@ def test_what_an_operation_waits_for_is_told_by_the_dbms_events() -> None:
 
 
 def test_settings_that_slowed_the_servers_down_are_told() -> None:
-    both = (rounds(5), rounds(5))
-    settings = {"performance_schema": "ON"}
-    said = explanation("update", ("a", "b"), both, threads=1, cores=2, settings=settings)
+    said = said_of(rounds(5), rounds(5), settings={"performance_schema": "ON"})
     assert said.sentences[-1].startswith("To count waits, servers ran with performance_schema = ON")
 
 
 def test_of_a_batch_the_time_of_a_run_is_told_in_milliseconds() -> None:
     both = (rounds(400), rounds(1))
-    said = explanation("run-1", ("rel", "nosync"), both, work=Work.RUN, threads=1, cores=2)
+    said = said_of(*both, step="run-1", work=Work.RUN)
     (first,) = [it for it in said.sentences if it.startswith("Kernel: fdatasync")]
     assert "ms less for a run of nosync, most in fdatasync" in first
     parts, *_ = said.tables

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
 import re
@@ -26,23 +27,24 @@ from dbhone.report.page import Page, build_page
 from dbhone.report.terminal import show
 from dbhone.safe_text import terminal_safe
 from tests.analysis.columns import columns
-from tests.report.odd_runs import odd_runs
+from tests.report.odd_runs import odd_page, odd_runs
 from tests.report.sample_history import VERSIONS, a_history, history_samples
-from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, samples
+from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, run_page
 from tests.report.sample_series import observations
 from tests.report.sample_servers import Shape as ServerShape
-from tests.report.sample_servers import a_server_run, a_sweep_run, many_builds, server_samples
+from tests.report.sample_servers import (
+    a_server_run,
+    a_sweep_run,
+    many_builds,
+    server_page,
+    server_samples,
+)
 
 Golden = Callable[[str, bytes], None]
 HOSTILE = "<script>alert('x')</script>|`\"&{{ 7*7 }}\x1b[31m\x9b32m\x7f\u202e\u2028\x00\udcff"
 
 
-@pytest.fixture(scope="module")
-def page() -> Page:
-    run = a_run()
-    return build_page(run, samples(run))
-
-
+@functools.cache
 def _hostile_page() -> Page:
     """Return a page on which everything from outside tries to be markup."""
     run = a_run()
@@ -71,9 +73,10 @@ def _hostile_page() -> Page:
         warnings=(Warning(code="x", text=HOSTILE, step=HOSTILE),),
     )
     effects = {f"{name}{HOSTILE}": each for name, each in EFFECTS.items()}
-    return build_page(run, samples(run, Shape(effects=effects)))
+    return run_page(run, Shape(effects=effects))
 
 
+@functools.cache
 def _hostile_sweep() -> Page:
     """Return a page of servers on which everything from outside tries to be markup."""
     run = a_sweep_run()
@@ -118,6 +121,7 @@ def _hostile_sweep() -> Page:
     )
 
 
+@functools.cache
 def _hostile_history() -> Page:
     """Return a page of a history on which everything from outside tries to be markup."""
     run = a_history()
@@ -143,6 +147,7 @@ def _hostile_history() -> Page:
     )
 
 
+@functools.cache
 def hostile_observed() -> Page:
     """Return a page on which a counter of the servers tries to be markup."""
     run = a_server_run()
@@ -156,9 +161,12 @@ def hostile_observed() -> Page:
     return build_page(run, server_samples(run), seen)
 
 
-def hostile_pages() -> dict[str, Callable[[], Page]]:
-    """Return pages by name that try to become markup."""
-    return {"embedded": _hostile_page, "servers": _hostile_sweep, "history": _hostile_history}
+HOSTILE_PAGES: dict[str, Callable[[], Page]] = {
+    "embedded": _hostile_page,
+    "servers": _hostile_sweep,
+    "history": _hostile_history,
+}
+"""Pages by name that try to become markup."""
 
 
 def test_formats_are_found_by_their_files() -> None:
@@ -183,27 +191,19 @@ def test_unknown_format_names_the_nearest() -> None:
     assert error.value.hint == "did you mean 'html'?"
 
 
+@pytest.mark.parametrize("kind", ["page", "sweep", "history"])
 @pytest.mark.parametrize("name", ["text", "markdown", "tsv"])
-def test_report_of_a_history_looks_like_its_golden_file(name: str, golden: Golden) -> None:
-    run = a_history()
+def test_format_looks_like_its_golden_file(
+    kind: str, name: str, request: pytest.FixtureRequest, golden: Golden
+) -> None:
     suffix = find_format(name).suffix
-    golden(f"report/history{suffix}", render(build_page(run, history_samples(run)), name))
+    file = "run" if kind == "page" else kind
+    golden(f"report/{file}{suffix}", render(request.getfixturevalue(kind), name))
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [("server", "text"), ("sweep", "text"), ("sweep", "markdown"), ("sweep", "tsv")],
-)
-def test_report_of_servers_looks_like_its_golden_file(kind: str, name: str, golden: Golden) -> None:
-    run = {"server": a_server_run, "sweep": a_sweep_run}[kind]()
-    shape = ServerShape(refused=0.02 if kind == "server" else 0.0)
-    suffix = find_format(name).suffix
-    golden(f"report/{kind}{suffix}", render(build_page(run, server_samples(run, shape)), name))
-
-
-@pytest.mark.parametrize("name", ["text", "markdown", "tsv"])
-def test_format_looks_like_its_golden_file(page: Page, name: str, golden: Golden) -> None:
-    golden(f"report/run{find_format(name).suffix}", render(page, name))
+def test_report_of_servers_that_refuse_looks_like_its_golden_file(golden: Golden) -> None:
+    page = server_page(a_server_run(), ServerShape(refused=0.02))
+    golden("report/server.txt", render(page, "text"))
 
 
 @pytest.mark.parametrize("name", ["csv", "json"])
@@ -212,21 +212,21 @@ def test_data_look_like_their_golden_file(name: str, golden: Golden) -> None:
     run = a_run()
     few = tuple(step for step in run.steps if step.name in ("main/410", "cte/100"))
     run = replace(run, steps=few, subjects=(*run.subjects[:2], run.subjects[-1]))
-    golden(f"report/run{find_format(name).suffix}", render(build_page(run, samples(run)), name))
+    golden(f"report/run{find_format(name).suffix}", render(run_page(run), name))
 
 
 @pytest.mark.parametrize("name", [each for each in formats() if each != "html"])
 @pytest.mark.parametrize("odd", odd_runs())
 def test_format_tells_what_can_be_told_of_an_odd_run(name: str, odd: str) -> None:
-    odd_page = build_page(*odd_runs()[odd])
-    text = render(odd_page, name).decode()
+    page = odd_page(odd)
+    text = render(page, name).decode()
     assert "nan" not in text.lower().replace("finance", "")
     if name not in ("csv", "tsv", "series", "gobench", "hyperfine"):
         said = json.loads(text)["headline"] if name == "json" else re.sub(r"\s+|\\", " ", text)
-        assert odd_page.headline.split(":")[0] in said
+        assert page.headline.split(":")[0] in said
 
 
-@pytest.mark.parametrize("hostile", [*hostile_pages().values(), hostile_observed])
+@pytest.mark.parametrize("hostile", [*HOSTILE_PAGES.values(), hostile_observed])
 @pytest.mark.parametrize("name", formats())
 def test_nothing_from_outside_drives_the_terminal(name: str, hostile: Callable[[], Page]) -> None:
     text = render(hostile(), name).decode().replace("\r\n", "\n")
@@ -260,8 +260,7 @@ class TestText:
         assert " ".join(lines[:-1]).endswith(f" {page.headline}")
 
     def test_warning_of_the_control_comes_first(self) -> None:
-        run = a_run()
-        doubtful = build_page(run, samples(run, Shape(effects={"control": (1.1, 1.1)})))
+        doubtful = run_page(a_run(), Shape(effects={"control": (1.1, 1.1)}))
         lines = render(doubtful, "text").decode().splitlines()
         assert lines[2].startswith("WARNING: control is rel over again and yet differs")
 
@@ -284,7 +283,7 @@ class TestText:
     @pytest.mark.parametrize("run", [a_server_run(), a_sweep_run(), many_builds()])
     @pytest.mark.parametrize("width", [80, 120])
     def test_lines_of_servers_fit_the_width(self, run: Run, width: int) -> None:
-        text = Text(width=width).render(build_page(run, server_samples(run))).decode()
+        text = Text(width=width).render(server_page(run)).decode()
         lines = text.splitlines()
         if ": /home" in lines[-1]:
             lines.pop()
@@ -293,9 +292,9 @@ class TestText:
 
 
 class TestMarkdown:
-    @pytest.mark.parametrize("hostile", hostile_pages())
+    @pytest.mark.parametrize("hostile", HOSTILE_PAGES)
     def test_nothing_from_outside_becomes_markup(self, hostile: str) -> None:
-        text = render(hostile_pages()[hostile](), "markdown").decode()
+        text = render(HOSTILE_PAGES[hostile](), "markdown").decode()
         unescaped = re.sub(r"\\.", "", text)
         blocks = re.sub(r"^````toml$.*?^````$", "", unescaped, flags=re.DOTALL | re.MULTILINE)
         prose = re.sub(r"(`+)(?!`)[^\n]*?(?<!`)\1(?!`)", "", blocks)
@@ -304,9 +303,9 @@ class TestMarkdown:
         assert not re.search(r"[<>`|]", re.sub(r"^[|>].*$", "", prose, flags=re.MULTILINE))
         assert "<" not in prose
 
-    @pytest.mark.parametrize("hostile", hostile_pages())
+    @pytest.mark.parametrize("hostile", HOSTILE_PAGES)
     def test_every_table_row_has_as_many_cells(self, hostile: str) -> None:
-        text = render(hostile_pages()[hostile](), "markdown").decode()
+        text = render(HOSTILE_PAGES[hostile](), "markdown").decode()
         for table in re.findall(r"(?:^\|.*\|\n)+", text, flags=re.MULTILINE):
             counts = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
             assert len(counts) == 1
@@ -320,7 +319,7 @@ class TestCsv:
         assert {line["in_sample"] for line in lines} == {"true", "false"}
 
     def test_what_is_not_known_is_empty(self) -> None:
-        text = render(build_page(*odd_runs()["one block"]), "csv").decode()
+        text = render(odd_page("one block"), "csv").decode()
         first = next(csv.DictReader(io.StringIO(text, newline="")))
         assert (first["low"], first["high"], first["verdict"]) == ("", "", "not enough data")
 
@@ -333,12 +332,11 @@ _EFFECT_KEYS = [
 
 
 class TestTsv:
-    def test_every_line_has_a_ratio_for_each_subject_and_its_step_last(self) -> None:
-        run = a_server_run()
-        text = render(build_page(run, server_samples(run)), "tsv").decode()
+    def test_every_line_has_a_ratio_for_each_subject_and_its_step_last(self, server: Page) -> None:
+        text = render(server, "tsv").decode()
         assert text.startswith("Relative to: rel\ncol-1 : lto+pgo\ncol-2 : lto\ncol-3 : control\n")
         rows = [line.split("\t") for line in text.splitlines() if "_range=" in line]
-        assert {row[-1] for row in rows} == {step.name for step in run.steps}
+        assert {row[-1] for row in rows} == {step.name for step in server.run.steps}
         assert all(re.fullmatch(r"\d\.\d\d", cell) for row in rows for cell in row[:-1])
         assert {len(row) for row in rows} == {4}
 
@@ -399,7 +397,7 @@ class TestJson:
 
     @pytest.mark.parametrize("odd", odd_runs())
     def test_what_is_not_known_is_null(self, odd: str) -> None:
-        self._report(build_page(*odd_runs()[odd]))
+        self._report(odd_page(odd))
 
 
 def test_a_table_does_not_wait_for_charts() -> None:

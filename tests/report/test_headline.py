@@ -7,19 +7,19 @@ from dataclasses import replace
 
 import pytest
 
-from dbhone.analysis.verdict import Analysis, Effect, Summary, Verdict, overall
-from dbhone.measurement.record import Run, Warning
+from dbhone.analysis.verdict import Effect, Summary, Verdict, overall
+from dbhone.measurement.record import Warning
 from dbhone.report.findings import Findings, findings_of
 from dbhone.report.headline import dissenting_steps, headline
 from dbhone.report.page import build_page
-from tests.report.sample_run import SUBJECTS, Shape, a_run, samples
+from tests.report.sample_run import Shape, a_run, a_small_run, samples, with_only
 from tests.report.sample_servers import a_server_run, server_samples
 
 _VERDICTS = (Verdict.FASTER, Verdict.SLOWER, Verdict.NO_DIFFERENCE, Verdict.NOT_ENOUGH_DATA)
 
 
 def _found() -> Findings:
-    run = a_run(subjects=tuple(each for each in SUBJECTS if each.name in ("rel", "control", "pgo")))
+    run = with_only(a_run(), "rel", "control", "pgo")
     return findings_of(run, samples(run))
 
 
@@ -48,22 +48,26 @@ def _with(whole: Verdict, steps: dict[str, tuple[float, Verdict]]) -> Findings:
     )
 
 
-def _steps(analysis: Analysis, *, in_sample: bool = False) -> list[str]:
+def _dissent(whole: Verdict, steps: dict[str, tuple[float, Verdict]]) -> str:
+    analysis = _with(whole, steps).analysis
+    score = overall(analysis, "pgo")
+    assert score is not None
+    return dissenting_steps(a_run(), analysis, score)
+
+
+def _steps(*, in_sample: bool = False) -> list[str]:
     return [
         each.step
-        for each in analysis.throughput_effects
+        for each in _found().analysis.throughput_effects
         if each.subject == "pgo" and each.in_sample is in_sample
     ]
 
 
 @pytest.mark.parametrize("whole", _VERDICTS[:3])
 def test_steps_count_that_differ_otherwise_than_the_whole(whole: Verdict) -> None:
-    first, second, *others = _steps(_found().analysis)
+    first, second, *others = _steps()
     steps = {first: (2.07, Verdict.FASTER), second: (0.54, Verdict.SLOWER)}
-    analysis = _with(whole, steps).analysis
-    score = overall(analysis, "pgo")
-    assert score is not None
-    told = dissenting_steps(a_run(), analysis, score)
+    told = _dissent(whole, steps)
     assert (f"faster on 1 of {len(others) + 2} steps ({first} 2.07)" in told) == (
         whole != Verdict.FASTER
     )
@@ -72,33 +76,22 @@ def test_steps_count_that_differ_otherwise_than_the_whole(whole: Verdict) -> Non
 
 def test_nothing_is_told_where_no_step_differs_or_all_do_alike() -> None:
     for verdict in (Verdict.FASTER, Verdict.NO_DIFFERENCE):
-        steps = dict.fromkeys(_steps(_found().analysis), (1.2, verdict))
-        analysis = _with(verdict, steps).analysis
-        score = overall(analysis, "pgo")
-        assert score is not None
-        assert dissenting_steps(a_run(), analysis, score) == ""
+        steps = dict.fromkeys(_steps(), (1.2, verdict))
+        assert _dissent(verdict, steps) == ""
 
 
 def test_of_many_steps_the_largest_differences_are_named() -> None:
-    steps = _steps(_found().analysis)
+    steps = _steps()
     ratios = {step: (1 + 0.1 * place, Verdict.FASTER) for place, step in enumerate(steps, 1)}
-    analysis = _with(Verdict.NO_DIFFERENCE, ratios).analysis
-    score = overall(analysis, "pgo")
-    assert score is not None
     largest = f"(most on {steps[-1]} {1 + 0.1 * len(steps):.2f} and "
-    assert f"faster on {len(steps)} of {len(steps)} steps {largest}" in dissenting_steps(
-        a_run(), analysis, score
-    )
+    told = _dissent(Verdict.NO_DIFFERENCE, ratios)
+    assert f"faster on {len(steps)} of {len(steps)} steps {largest}" in told
 
 
 def test_a_step_that_the_build_was_trained_on_is_not_among_them() -> None:
-    analysis = _found().analysis
-    trained = dict.fromkeys(_steps(analysis, in_sample=True), (0.5, Verdict.SLOWER))
+    trained = dict.fromkeys(_steps(in_sample=True), (0.5, Verdict.SLOWER))
     assert trained
-    analysis = _with(Verdict.NO_DIFFERENCE, trained).analysis
-    score = overall(analysis, "pgo")
-    assert score is not None
-    assert dissenting_steps(a_run(), analysis, score) == ""
+    assert _dissent(Verdict.NO_DIFFERENCE, trained) == ""
 
 
 def test_steps_are_named_as_short_as_is_plain() -> None:
@@ -118,7 +111,7 @@ def test_steps_are_named_as_short_as_is_plain() -> None:
 
 
 def test_headline_without_a_difference_says_where_there_is_one_and_not_what_is_left_open() -> None:
-    step = _steps(_found().analysis)[0]
+    step = _steps()[0]
     text = headline(_with(Verdict.NO_DIFFERENCE, {step: (0.54, Verdict.SLOWER)}))
     assert text.startswith("No difference was found between pgo and rel on speedtest1's held-out")
     assert re.search(
@@ -128,7 +121,7 @@ def test_headline_without_a_difference_says_where_there_is_one_and_not_what_is_l
 
 
 def test_headline_of_a_winner_says_where_it_is_slower() -> None:
-    step = _steps(_found().analysis)[0]
+    step = _steps()[0]
     text = headline(_with(Verdict.FASTER, {step: (0.9, Verdict.SLOWER)}))
     assert text.startswith("On this machine pgo ")
     assert re.search(
@@ -136,13 +129,9 @@ def test_headline_of_a_winner_says_where_it_is_slower() -> None:
     )
 
 
-def small() -> Run:
-    return replace(a_run(), steps=a_run().steps[12:16])
-
-
 def test_the_best_that_can_be_believed_wins_and_a_faster_one_that_cannot_is_named() -> None:
     refused = Warning(code="many-refused", text="pgo's server refused", subject="pgo")
-    run = replace(small(), warnings=(refused,))
+    run = a_small_run(warnings=(refused,))
     measured = samples(run, Shape(effects={"pgo": (1.5, 1.5), "lto": (1.2, 1.2)}))
     found = findings_of(run, measured)
     said = headline(found)
@@ -156,7 +145,7 @@ def test_the_best_that_can_be_believed_wins_and_a_faster_one_that_cannot_is_name
 
 def test_a_run_whose_only_faster_candidate_cannot_be_believed_has_no_winner() -> None:
     refused = Warning(code="many-refused", text="pgo's server refused", subject="pgo")
-    run = replace(small(), warnings=(refused,))
+    run = a_small_run(warnings=(refused,))
     measured = samples(run, Shape(effects={"pgo": (1.5, 1.5)}))
     assert "was left out: its figures are not of the same work" in headline(
         findings_of(run, measured)

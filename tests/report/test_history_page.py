@@ -12,7 +12,7 @@ from dbhone.measurement.record import READY_MADE, Group, Role, Warning
 from dbhone.report.formats.base import render
 from dbhone.report.history import _change_words
 from dbhone.report.page import Page, build_joined_page, build_page, tables
-from dbhone.report.table import Table, plain
+from dbhone.report.table import Table
 from dbhone.report.timeline import history_pictures
 from tests.report.sample_history import (
     EXPERIMENT,
@@ -20,25 +20,23 @@ from tests.report.sample_history import (
     VERSIONS,
     a_history,
     a_version,
+    history_page,
     history_samples,
     of_group,
 )
+from tests.report.sample_run import changed, without
 from tests.report.sample_servers import a_server_run
+from tests.report.told import rows_of
 
 
 @pytest.fixture(scope="module")
-def page() -> Page:
-    run = a_history()
-    return build_page(run, history_samples(run))
+def page(history: Page) -> Page:
+    return history
 
 
 def _found(page: Page) -> Table:
     assert page.history is not None
     return page.history.table
-
-
-def _rows(table: Table) -> dict[str, list[str]]:
-    return {row.cells[0].text: [plain(cell) for cell in row.cells[1:]] for row in table.rows}
 
 
 class TestOrder:
@@ -51,14 +49,13 @@ class TestOrder:
     def test_a_run_whose_experiment_declares_none_is_no_history(self) -> None:
         run = a_server_run()
         assert run.version_order == ()
-        assert build_page(run, history_samples(run)).history is None
+        assert history_page(run).history is None
 
     @pytest.mark.parametrize(
         "text", ["[history", "history = 1", "[history]\norder = 3", "[history]\norder = ['other']"]
     )
     def test_an_experiment_that_cannot_be_meant_is_no_history(self, text: str) -> None:
-        run = a_history(experiment=text)
-        assert build_page(run, history_samples(run)).history is None
+        assert history_page(a_history(experiment=text)).history is None
 
     def test_a_version_that_was_left_out_is_not_looked_for(self) -> None:
         run = a_history(experiment=EXPERIMENT.replace('"8.0.33"', '"8.4.0", "8.0.33"'))
@@ -87,35 +84,30 @@ class TestWords:
             replace(each, variant=READY_MADE, compiler=compilers.get(each.name, "gcc 4.4.7"))
             for each in run.subjects
         )
-        page = build_page(replace(run, subjects=subjects), history_samples(run))
+        page = history_page(replace(run, subjects=subjects))
         assert " The versions were built by different compilers, which may be" in page.headline
         alike = tuple(replace(each, compiler="gcc 7.2.1") for each in subjects)
-        page = build_page(replace(run, subjects=alike), history_samples(run))
+        page = history_page(replace(run, subjects=alike))
         assert "compilers" not in page.headline
 
     def test_headline_tells_of_a_newest_that_is_slower(self) -> None:
         run = a_history()
         truth = {("8.0.33", step.name): 0.7 for step in run.steps}
-        page = build_page(run, history_samples(run, truth=truth))
+        page = history_page(run, truth=truth)
         assert page.headline.startswith(
             "8.0.33 is slower than 5.6.14 on sysbench:micro: 0.700 times as fast (95 % interval 0.6"
         )
         assert " On the way, 32 of 32 steps changed: " in page.headline
 
     def test_without_the_oldest_for_a_base_only_changes_are_told(self) -> None:
-        run = a_history()
-        roles = {"5.6.14": Role.CANDIDATE, "5.7.22": Role.BASE}
-        subjects = tuple(
-            replace(each, role=roles.get(each.name, each.role)) for each in run.subjects
-        )
-        page = build_page(replace(run, subjects=subjects), history_samples(run, truth={}))
+        run = changed(a_history(), "5.6.14", role=Role.CANDIDATE)
+        page = history_page(changed(run, "5.7.22", role=Role.BASE), truth={})
         assert page.headline.startswith(
             "From 5.6.14 to 8.0.33 on sysbench:micro, no change was found in 32 steps ("
         )
 
     def test_headline_tells_what_would_have_been_found_where_nothing_changed(self) -> None:
-        run = a_history()
-        page = build_page(run, history_samples(run, truth={}))
+        page = history_page(a_history(), truth={})
         assert page.headline == (
             "No difference was found between 8.0.33 and 5.6.14 on sysbench:micro: 0.999 times as "
             "fast (95 % interval 0.997 to 1.002, 12 blocks). On the way, no change was found in 32 "
@@ -123,10 +115,9 @@ class TestWords:
         )
 
     def test_too_few_blocks_give_no_verdict(self) -> None:
-        run = a_history()
-        page = build_page(run, history_samples(run, blocks=4))
+        page = history_page(a_history(), blocks=4)
         assert "a verdict needs 6 blocks" in page.headline
-        assert "32 steps: not enough data" in _rows(_found(page))
+        assert "32 steps: not enough data" in rows_of(_found(page))
 
     def test_many_changes_are_counted_in_the_headline_and_listed_in_the_table(self) -> None:
         run = a_history()
@@ -134,23 +125,22 @@ class TestWords:
             ("8.0.33", step): 0.6 + place / 50
             for place, step in enumerate(of_group(run, Group.POINT))
         }
-        page = build_page(run, history_samples(run, truth=truth))
+        page = history_page(run, truth=truth)
         assert page.headline.endswith("between 8.0.12 and 8.0.33; and 6 more.")
-        names = list(_rows(_found(page)))
+        names = list(rows_of(_found(page)))
         assert sum(" fell to " in name for name in names[names.index("steps") :]) == 9
 
     def test_what_creeps_is_told_as_such(self) -> None:
-        run = a_history()
         truth = {
             (version, "point-query_range=100"): 0.96**age for age, version in enumerate(VERSIONS)
         }
-        page = build_page(run, history_samples(run, truth=truth))
+        page = history_page(a_history(), truth=truth)
         assert "point-query fell to 0.89 in all, little by little" in page.headline
 
 
 class TestTables:
     def test_changes_have_the_level_that_they_came_to_and_their_own_ratio(self, page: Page) -> None:
-        rows = _rows(_found(page))
+        rows = rows_of(_found(page))
         level, change = rows["update-index rose from 0.56 to 0.94 between 8.0.12 and 8.0.33"]
         assert level.startswith("0.936 ±")
         assert level.endswith("%"), "how far it is from the oldest is no verdict"
@@ -187,16 +177,16 @@ class TestTables:
         assert _change_words(change, trend) == "fell from 1.31 to 1.04 between 5.7 and 8.0"
 
     def test_groups_come_first_and_what_did_not_change_last(self, page: Page) -> None:
-        names = list(_rows(_found(page)))
+        names = list(rows_of(_found(page)))
         assert names[0] == "groups of steps"
         assert names[1] == "no change found in all steps together"
         assert names[-1] == "no change found in 30 other steps"
 
     def test_arrows_stand_where_a_change_begins(self, page: Page) -> None:
-        steps = _rows(page.step_tables.steps[0])
+        steps = rows_of(page.step_tables.steps[0])
         assert [cell[0] for cell in steps["update-index_range=100"][1:4]] == ["1", "↓", "↑"]
         assert [cell[0] for cell in steps["scan_range=100"][1:4]] == ["↑", "1", "1"]
-        assert _rows(page.step_tables.groups[False])["write"][1].startswith("↓ ")
+        assert rows_of(page.step_tables.groups[False])["write"][1].startswith("↓ ")
 
     def test_changes_stand_behind_the_summary(self, page: Page) -> None:
         assert tables(page)[:2] == (page.summary, _found(page))
@@ -216,8 +206,7 @@ def test_pictures_show_groups_and_the_steps_that_changed(page: Page) -> None:
 
 
 def test_a_history_without_changes_has_a_picture_of_its_groups_only() -> None:
-    run = a_history()
-    assert len(history_pictures(build_page(run, history_samples(run, truth={})))) == 1
+    assert len(history_pictures(history_page(a_history(), truth={}))) == 1
 
 
 def test_json_has_segments_and_changes(page: Page) -> None:
@@ -249,17 +238,13 @@ def test_a_winner_is_not_looked_for_and_not_doubted(page: Page) -> None:
 def test_a_control_that_differs_from_itself_stands_before_the_headline() -> None:
     run = a_history()
     truth = {**TRUTH, **{("control", step.name): 0.7 for step in run.steps}}
-    page = build_page(run, history_samples(run, truth=truth))
+    page = history_page(run, truth=truth)
     doubt = "Not to be trusted, since the base 5.6.14 differs from itself here: "
     assert page.headline.startswith(doubt)
 
 
 def test_without_a_control_changes_are_found_as_well() -> None:
-    run = a_history()
-    run = replace(
-        run, subjects=tuple(each for each in run.subjects if each.role is not Role.CONTROL)
-    )
-    page = build_page(run, history_samples(run))
+    page = history_page(without(a_history(), "control"))
     assert "update-index fell to 0.5" in page.headline
 
 

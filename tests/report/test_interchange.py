@@ -8,6 +8,7 @@ import re
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,10 +19,16 @@ from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page
 from tests.analysis.columns import columns
-from tests.report.odd_runs import odd_runs
-from tests.report.sample_run import a_run, samples
-from tests.report.sample_servers import Shape, a_server_run, a_sweep_run, server_samples
-from tests.report.test_formats import hostile_pages
+from tests.report.odd_runs import odd_page, odd_runs
+from tests.report.sample_run import a_run, changed, run_page, samples
+from tests.report.sample_servers import (
+    Shape,
+    a_server_run,
+    a_sweep_run,
+    server_page,
+    server_samples,
+)
+from tests.report.test_formats import HOSTILE_PAGES
 
 Golden = Callable[[str, bytes], None]
 _TYPES = {
@@ -117,14 +124,14 @@ class TestGoBenchmark:
 
     def test_names_tell_group_set_subject_and_threads(self) -> None:
         run = a_sweep_run()
-        results = self._results(build_page(run, server_samples(run, Shape(blocks=1))))
+        results = self._results(server_page(run, Shape(blocks=1)))
         seen = {(each.name, each.parts["set"], each.threads) for each in results}
         assert ("Point", "point-query_range=100", 64) in seen
         assert {each.parts["subject"] for each in results} == {each.name for each in run.subjects}
 
     def test_trained_and_held_out_steps_are_apart(self) -> None:
         run = a_run()
-        results = self._results(build_page(run, samples(run)))
+        results = self._results(run_page(run))
         trained = {step.key: step.in_sample for step in run.steps if step.set == "main"}
         for each in results:
             if each.parts["set"] == "main":
@@ -132,25 +139,18 @@ class TestGoBenchmark:
                 assert each.configuration["part"] == part
 
     def test_a_number_at_the_end_of_a_subjects_name_is_not_its_threads(self) -> None:
-        run = a_run()
-        subjects = tuple(
-            replace(each, name="clang-14") if each.name == "lto" else each for each in run.subjects
-        )
-        run = replace(run, subjects=subjects)
-        results = self._results(build_page(run, samples(run)))
+        results = self._results(run_page(changed(a_run(), "lto", name="clang-14")))
         assert {each.threads for each in results if each.parts["subject"] == "clang-14"} == {1}
 
     def test_every_unit_says_which_way_is_better(self) -> None:
-        run = a_server_run()
-        page = build_page(run, server_samples(run, Shape(blocks=1)))
+        page = server_page(a_server_run(), Shape(blocks=1))
         results, units = go_results(render(page, "gobench").decode())
         assert {unit for each in results for unit in each.values} <= set(units)
         assert units["ops/s"] == "higher"
         assert {units[unit] for unit in units if unit != "ops/s"} == {"lower"}
 
     def test_our_ratios_can_be_computed_anew(self) -> None:
-        run = a_server_run()
-        page = build_page(run, server_samples(run))
+        page = server_page(a_server_run())
         results = self._results(page)
 
         def typical(subject: str, step: str) -> float:
@@ -167,28 +167,31 @@ class TestGoBenchmark:
 
     @pytest.mark.parametrize("odd", odd_runs())
     def test_lines_of_odd_runs_can_be_read(self, odd: str) -> None:
-        results = self._results(build_page(*odd_runs()[odd]))
+        results = self._results(odd_page(odd))
         assert all(math.isfinite(value) for each in results for value in each.values.values())
 
-    @pytest.mark.parametrize("hostile", hostile_pages())
+    @pytest.mark.parametrize("hostile", HOSTILE_PAGES)
     def test_nothing_from_outside_becomes_a_line_or_a_field(self, hostile: str) -> None:
-        page = hostile_pages()[hostile]()
+        page = HOSTILE_PAGES[hostile]()
         results = self._results(page)
         assert len(results) == len(columns(page.samples).block)
 
 
 class TestHyperfine:
+    def _results(self, page: Page) -> list[dict[str, Any]]:
+        results: list[dict[str, Any]] = json.loads(render(page, "hyperfine"))["results"]
+        return results
+
     def test_times_are_seconds_of_an_operation(self) -> None:
         run, measured = _small(a_server_run())
-        results = json.loads(render(build_page(run, measured), "hyperfine"))["results"]
+        results = self._results(build_page(run, measured))
         assert len(results) == len(run.subjects) * len(run.steps)
         times = [second for each in results for second in each["times"]]
         rates = columns(measured).values["throughput"]
         assert sorted(times) == pytest.approx(sorted((1 / rates).tolist()))
 
     def test_figures_are_those_of_the_times(self) -> None:
-        run = a_run()
-        results = json.loads(render(build_page(run, samples(run)), "hyperfine"))["results"]
+        results = self._results(run_page(a_run()))
         for each in results:
             times = each["times"]
             assert each["mean"] == pytest.approx(np.mean(times))
@@ -200,7 +203,7 @@ class TestHyperfine:
 
     def test_a_servers_kernel_time_stands_apart(self) -> None:
         run, measured = _small(a_server_run())
-        first = json.loads(render(build_page(run, measured), "hyperfine"))["results"][0]
+        first = self._results(build_page(run, measured))[0]
         row = measured.subjects.index("rel")
         kernel = measured.of(SYSTEM_SECONDS)[row, 0].mean()
         assert first["system"] == pytest.approx(kernel)
@@ -209,7 +212,7 @@ class TestHyperfine:
     def test_all_cpu_time_of_an_embedded_system_is_the_users(self) -> None:
         run = a_run()
         measured = samples(run)
-        first = json.loads(render(build_page(run, measured), "hyperfine"))["results"][0]
+        first = self._results(build_page(run, measured))[0]
         row, column = (
             names.index(first["parameters"][kind])
             for names, kind in ((measured.subjects, "subject"), (measured.steps, "step"))
@@ -223,15 +226,14 @@ class TestHyperfine:
         values = measured.values.copy()
         values[:, :, measured.metrics.index(CPU_SECONDS.name), 1:] = np.nan
         few = replace(measured, values=values)
-        first = json.loads(render(build_page(run, few), "hyperfine"))["results"][0]
+        first = self._results(build_page(run, few))[0]
         row = measured.subjects.index(first["parameters"]["subject"])
         column = measured.steps.index(first["parameters"]["step"])
         assert first["user"] == pytest.approx(measured.of(CPU_SECONDS)[row, column, 0])
 
     @pytest.mark.parametrize("odd", odd_runs())
     def test_types_are_those_of_hyperfine(self, odd: str) -> None:
-        report = json.loads(render(build_page(*odd_runs()[odd]), "hyperfine"))
-        for each in report["results"]:
+        for each in self._results(odd_page(odd)):
             assert {key: type(value) for key, value in each.items() if key in _TYPES} == _TYPES
             assert type(each["stddev"]) is (float if len(each["times"]) > 1 else type(None))
             assert {type(second) for second in each["times"]} == {float}
@@ -241,12 +243,12 @@ class TestHyperfine:
 
     def test_cpu_time_that_is_not_known_is_zero(self) -> None:
         run, measured = odd_runs()["throughput only"]
-        first = json.loads(render(build_page(run, measured), "hyperfine"))["results"][0]
+        first = self._results(build_page(run, measured))[0]
         assert (first["user"], first["system"]) == (0.0, 0.0)
 
     def test_parameters_tell_what_was_measured(self) -> None:
         run, measured = _small(a_server_run())
-        first = json.loads(render(build_page(run, measured), "hyperfine"))["results"][0]
+        first = self._results(build_page(run, measured))[0]
         assert first["parameters"] == {
             "step": run.steps[0].name,
             "subject": "rel",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -13,25 +12,23 @@ from dbhone.report.headline import headline
 from dbhone.report.one_line import one_line
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_history import a_history, history_samples
-from tests.report.sample_run import Shape, a_run, samples
+from tests.report.sample_run import Shape, a_small_run, samples, with_only, without
 
 
-def small() -> Run:
-    return replace(a_run(), steps=a_run().steps[12:16])
+def said_of(run: Run, **ratios: float) -> str:
+    """Return what is said of a run with these true ratios, by subject."""
+    effects = {name: (ratio, ratio) for name, ratio in ratios.items()}
+    return one_line(findings_of(run, samples(run, Shape(effects=effects))))
 
 
 def test_names_the_winner_and_by_how_much() -> None:
-    run = small()
-    said = one_line(findings_of(run, samples(run, Shape(effects={"pgo": (1.5, 1.5)}))))
+    said = said_of(a_small_run(), pgo=1.5)
     assert said.startswith("pgo is 1.5")
     assert said.endswith(" times as fast as rel")
 
 
 def test_says_that_nothing_is_faster() -> None:
-    run = small()
-    assert (
-        one_line(findings_of(run, samples(run, Shape(effects={})))) == "nothing is faster than rel"
-    )
+    assert said_of(a_small_run()) == "nothing is faster than rel"
 
 
 @pytest.mark.parametrize(
@@ -42,18 +39,14 @@ def test_says_that_nothing_is_faster() -> None:
     ],
 )
 def test_tells_the_verdict_and_the_figure_of_the_only_candidate(ratio: float, words: str) -> None:
-    run = small()
-    pair = tuple(each for each in run.subjects if each.name in ("rel", "control", "pgo"))
-    run = replace(run, subjects=pair)
-    said = one_line(findings_of(run, samples(run, Shape(effects={"pgo": (ratio, ratio)}))))
-    assert re.fullmatch(words, said)
+    run = with_only(a_small_run(), "rel", "control", "pgo")
+    assert re.fullmatch(words, said_of(run, pgo=ratio))
 
 
 def test_a_faster_candidate_that_cannot_be_believed_is_not_named() -> None:
     refused = Warning(code="many-refused", text="pgo's server refused", subject="pgo")
-    run = replace(small(), warnings=(refused,))
-    measured = samples(run, Shape(effects={"pgo": (1.5, 1.5), "lto": (1.2, 1.2)}))
-    assert re.match(r"lto is 1\.\d+ times as fast as rel", one_line(findings_of(run, measured)))
+    said = said_of(a_small_run(warnings=(refused,)), pgo=1.5, lto=1.2)
+    assert re.match(r"lto is 1\.\d+ times as fast as rel", said)
 
 
 def test_counts_the_steps_of_a_history_that_changed() -> None:
@@ -63,17 +56,13 @@ def test_counts_the_steps_of_a_history_that_changed() -> None:
 
 
 def test_a_control_that_differs_comes_first() -> None:
-    run = small()
-    effects = {"control": (1.3, 1.3), "pgo": (1.5, 1.5)}
-    said = one_line(findings_of(run, samples(run, Shape(effects=effects))))
+    said = said_of(a_small_run(), control=1.3, pgo=1.5)
     assert said.startswith("Not to be trusted: pgo is 1.5")
 
 
 def test_a_limit_of_trust_is_told() -> None:
-    run = small()
-    alone = replace(run, subjects=tuple(each for each in run.subjects if each.name != "control"))
-    found = findings_of(alone, samples(alone, Shape(effects={"pgo": (1.5, 1.5)})))
-    assert one_line(found).endswith(" times as fast as rel (trust is limited)")
+    said = said_of(without(a_small_run(), "control"), pgo=1.5)
+    assert said.endswith(" times as fast as rel (trust is limited)")
 
 
 @pytest.mark.parametrize("odd", ["nothing", "no block", "five blocks", "base broken", "all broken"])

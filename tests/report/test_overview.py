@@ -10,26 +10,18 @@ import pytest
 
 from dbhone.measurement.metric import CPU_SECONDS, THROUGHPUT
 from dbhone.measurement.record import Role, RunState
-from dbhone.report.page import Page, build_page
+from dbhone.report.page import build_page
 from tests.analysis.columns import columns, with_values
 from tests.report.odd_runs import odd_runs
-from tests.report.sample_history import a_history, history_samples
-from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, samples
-from tests.report.sample_servers import a_server_run, a_sweep_run, server_samples
-
-
-def _page(shape: Shape | None = None, **changes: object) -> Page:
-    run = a_run(**changes)
-    return build_page(run, samples(run, shape))
-
-
-def _answers(page: Page) -> dict[str, str]:
-    return {each.name: each.text.replace("\u00a0", " ") for each in page.overview}
+from tests.report.sample_history import a_history, history_page
+from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_page, a_run, samples
+from tests.report.sample_servers import a_server_run, a_sweep_run, server_page
+from tests.report.told import answers
 
 
 def test_it_says_what_was_compared_and_how() -> None:
-    page = build_page(a_sweep_run(), server_samples(a_sweep_run()))
-    found = _answers(page)
+    page = server_page(a_sweep_run())
+    found = answers(page)
     assert found["Compared"] == "postgresql 15.14: rel (the base) with lto and lto+pgo."
     assert found["Measured"] == (
         "21 steps of sysbench:micro with 1 to 64 clients, in 10 blocks of all subjects in random "
@@ -39,19 +31,19 @@ def test_it_says_what_was_compared_and_how() -> None:
 
 def test_a_block_that_was_cut_off_does_not_count_as_whole() -> None:
     cut = Shape(blocks=8, missing=lambda _, step, block: block == 7 and "rtree" in step)
-    said = _answers(_page(cut, state=RunState.INTERRUPTED))["Measured"]
+    said = answers(a_page(cut, state=RunState.INTERRUPTED))["Measured"]
     assert ", in 7 blocks and a part of another of all subjects" in said
-    whole = _answers(_page(Shape(blocks=8), state=RunState.INTERRUPTED))["Measured"]
+    whole = answers(a_page(Shape(blocks=8), state=RunState.INTERRUPTED))["Measured"]
     assert ", in 8 blocks of all subjects" in whole
 
 
 def test_versions_that_are_the_subjects_names_are_not_told_twice() -> None:
-    page = build_page(a_history(), history_samples(a_history()))
-    assert _answers(page)["Compared"].startswith("mysql: 5.6.14 (the base) with 5.7.22")
+    page = history_page(a_history())
+    assert answers(page)["Compared"].startswith("mysql: 5.6.14 (the base) with 5.7.22")
 
 
 def test_it_can_be_trusted_as_far_as_the_control_shows() -> None:
-    said = _answers(_page())["To be trusted?"]
+    said = answers(a_page())["To be trusted?"]
     assert said.startswith(
         "As far as the control shows, yes: rel against itself (A/A, control) differs by 0."
     )
@@ -83,15 +75,15 @@ def test_it_can_be_trusted_as_far_as_the_control_shows() -> None:
 def test_it_is_not_trusted_without_a_reason(
     shape: Shape, changes: dict[str, object], words: str
 ) -> None:
-    assert _answers(_page(shape, **changes))["To be trusted?"].startswith(words)
+    assert answers(a_page(shape, **changes))["To be trusted?"].startswith(words)
 
 
 def test_it_names_the_commands_that_make_use_of_a_winner() -> None:
-    assert "'hone package 7' packs it" in _answers(_page())["To use it"]
+    assert "'hone package 7' packs it" in answers(a_page())["To use it"]
     verified = f'{a_run().experiment}\n[verification]\ngrade = "smoke"\n'
-    said = _answers(_page(experiment=verified))["To use it"]
+    said = answers(a_page(experiment=verified))["To use it"]
     assert said.startswith("lto+pgo passed all tests of the grade smoke that rel passes;")
-    assert "To use it" not in _answers(_page(Shape(effects={})))
+    assert "To use it" not in answers(a_page(Shape(effects={})))
 
 
 def test_steps_too_short_for_a_cpu_time_are_no_limit_of_trust() -> None:
@@ -105,24 +97,24 @@ def test_steps_too_short_for_a_cpu_time_are_no_limit_of_trust() -> None:
 
 
 def test_what_noise_would_have_hidden_is_told_where_nothing_was_found() -> None:
-    quiet = _answers(_page(Shape(effects={})))["To be trusted?"]
+    quiet = answers(a_page(Shape(effects={})))["To be trusted?"]
     assert quiet.startswith("As far as the control shows, yes: ")
     assert re.search(r"half of such runs would have missed a difference of \d\.\d %\.", quiet)
-    noisy = _answers(_page(Shape(effects={}, spread=0.5)))["To be trusted?"]
+    noisy = answers(a_page(Shape(effects={}, spread=0.5)))["To be trusted?"]
     assert noisy.startswith("With limits: half of such runs")
     assert re.search(r"half of such runs would have missed a difference of \d\d\.\d %\.", noisy)
 
 
 def test_what_moved_most_is_told_with_what_is_only_likely() -> None:
     effects = {**EFFECTS, "pgo": (1.0, 1.0)}
-    said = _answers(_page(Shape(effects=effects, spread=0.02)))["Moved most"]
+    said = answers(a_page(Shape(effects=effects, spread=0.02)))["Moved most"]
     assert said.startswith("Gains: lto+pgo on ")
     assert re.search(r"1\.\d\d \[1\.\d{3} to 1\.\d{3}\]", said)
 
 
 def test_a_history_has_no_winner_to_trust() -> None:
-    page = build_page(a_history(), history_samples(a_history()))
-    assert _answers(page)["To be trusted?"].count("differs by") == 1
+    page = history_page(a_history())
+    assert answers(page)["To be trusted?"].count("differs by") == 1
 
 
 @pytest.mark.parametrize("odd", odd_runs())
@@ -133,7 +125,7 @@ def test_an_odd_run_has_an_overview_unless_only_its_base_was_not_measured(odd: s
 
 
 def test_only_what_differs_between_subjects_is_in_the_table() -> None:
-    table = _page().differences
+    table = a_page().differences
     assert table is not None
     assert [each.title for each in table.columns] == ["Subject", "Variant", "Flags", "Trained on"]
     flags = {row.cells[0].text: row.cells[2].text for row in table.rows}
@@ -146,20 +138,19 @@ def test_only_what_differs_between_subjects_is_in_the_table() -> None:
 
 def test_subjects_that_do_not_differ_have_no_table() -> None:
     twins = SUBJECTS[:2]
-    assert _page(subjects=twins).differences is None
-    assert _page(subjects=twins[:1]).differences is None
+    assert a_page(subjects=twins).differences is None
+    assert a_page(subjects=twins[:1]).differences is None
 
 
 def test_servers_that_differ_in_settings_alone_are_told_by_their_settings() -> None:
     base, control, *_ = a_server_run().subjects
     other = replace(control, name="small", role=Role.CANDIDATE, settings={"fsync": "off"})
-    run = a_server_run(subjects=(base, other))
-    page = build_page(run, server_samples(run))
+    page = server_page(a_server_run(subjects=(base, other)))
     assert page.differences is None
     assert page.settings is not None
 
 
 def test_of_a_suite_that_is_a_file_sentences_have_the_name() -> None:
-    page = _page(suite="/home/me/shop.workload")
-    assert " of shop.workload" in _answers(page)["Measured"]
+    page = a_page(suite="/home/me/shop.workload")
+    assert " of shop.workload" in answers(page)["Measured"]
     assert "runs shop.workload's held-out sets" in page.headline

@@ -9,22 +9,26 @@ from dbhone.report.findings import findings_of
 from dbhone.report.headline import headline
 from dbhone.report.page import Page, build_page
 from dbhone.report.table import Table
-from tests.report.odd_runs import odd_runs
-from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, samples
+from tests.report.odd_runs import odd_page
+from tests.report.sample_run import (
+    EFFECTS,
+    SUBJECTS,
+    Shape,
+    a_page,
+    a_run,
+    run_page,
+    samples,
+    with_only,
+)
 
 _OPEN = Verdict.NO_DIFFERENCE
 _CANDIDATES = tuple(each.name for each in SUBJECTS if each.role is Role.CANDIDATE)
 
 
-def _page(shape: Shape | None = None, **changes: object) -> Page:
-    run = a_run(**changes)
-    return build_page(run, samples(run, shape))
-
-
 def _of_one(ratio: float) -> Page:
     """Return the page of a run with one candidate, and this as its true ratio."""
-    subjects = tuple(each for each in SUBJECTS if each.name in ("rel", "control", "pgo"))
-    return _page(Shape(effects={"pgo": (ratio, ratio)}), subjects=subjects)
+    run = with_only(a_run(), "rel", "control", "pgo")
+    return run_page(run, Shape(effects={"pgo": (ratio, ratio)}))
 
 
 def _names(table: Table) -> list[str]:
@@ -32,7 +36,7 @@ def _names(table: Table) -> list[str]:
 
 
 def test_headline_tells_held_out_and_in_sample_apart() -> None:
-    assert _page().headline == (
+    assert a_page().headline == (
         "On this machine lto+pgo (gcc 12.2) runs speedtest1's held-out sets 1.06 times as fast "
         "as rel (95 % interval 1.05 to 1.08, 14 blocks), and 1.117 times on main, which it was "
         "trained on. It is the best of 2 that are statistically tied, so its figure is probably a "
@@ -59,11 +63,11 @@ def test_headline_tells_held_out_and_in_sample_apart() -> None:
     ],
 )
 def test_headline_tells_what_can_be_told(odd: str, words: str) -> None:
-    assert words in build_page(*odd_runs()[odd]).headline
+    assert words in odd_page(odd).headline
 
 
 def test_headline_says_what_is_not_ruled_out_when_nothing_is_faster() -> None:
-    text = _page(Shape(effects={})).headline
+    text = a_page(Shape(effects={})).headline
     assert text.startswith("Nothing is faster than rel on speedtest1's held-out sets: the best, ")
     assert re.search(r"; a gain of up to \d\.\d % \([\w+]+\) or a loss of up to ", text)
     assert text.endswith(" is not ruled out.")
@@ -96,7 +100,7 @@ def test_headline_of_one_candidate_says_what_is_not_ruled_out_on_both_sides() ->
 
 
 def test_headline_says_which_difference_would_have_been_found() -> None:
-    page = _page(Shape(effects={}))
+    page = a_page(Shape(effects={}))
     best = max(
         (each for each in page.analysis.summaries if each.group is None and not each.in_sample),
         key=lambda each: (each.metric == "throughput", each.subject != "control", each.ratio),
@@ -120,7 +124,7 @@ def test_headline_says_how_much_more_a_verdict_needs() -> None:
 def test_a_run_that_may_have_too_few_blocks_shows_its_best_and_asks_for_no_more() -> None:
     run = a_run()
     preliminary = replace(run, design=replace(run.design, min_blocks=3, max_blocks=3))
-    page = build_page(preliminary, samples(run, Shape(blocks=3)))
+    page = run_page(preliminary, Shape(blocks=3))
     assert page.headline.startswith("In 3 blocks lto+pgo was 1.06")
     assert page.headline.endswith(
         "times as fast as rel, the best of 5. That is no verdict: it needs 6 blocks, and the"
@@ -133,19 +137,19 @@ def test_a_run_that_may_have_too_few_blocks_shows_its_best_and_asks_for_no_more(
 
 
 def test_summary_says_what_would_have_been_found_where_nothing_was() -> None:
-    table = _page().summary
+    table = a_page().summary
     place = [column.title for column in table.columns].index("Would find")
     said = {
         row.cells[0].text: (row.cells[1].direction, row.cells[place].text) for row in table.rows
     }
     for direction, text in said.values():
         assert (direction is Direction.SAME) == text.endswith("%")
-    few = _page(Shape(blocks=5)).summary
+    few = a_page(Shape(blocks=5)).summary
     assert {row.cells[place].text for row in few.rows[1:]} == {"1 more block"}
 
 
 def test_summary_has_no_such_column_where_everything_differs() -> None:
-    page = _page(
+    page = a_page(
         Shape(effects=dict.fromkeys(("pgo", "control"), (1.5, 1.5))), subjects=SUBJECTS[:2]
     )
     assert "Would find" not in [column.title for column in page.summary.columns]
@@ -153,17 +157,17 @@ def test_summary_has_no_such_column_where_everything_differs() -> None:
 
 def test_headline_says_so_when_every_build_is_slower() -> None:
     slow = dict.fromkeys(_CANDIDATES, (0.8, 0.8))
-    assert _page(Shape(effects=slow)).headline.endswith("; 5 of 5 are slower.")
+    assert a_page(Shape(effects=slow)).headline.endswith("; 5 of 5 are slower.")
 
 
 def test_headline_names_the_few_that_are_slower() -> None:
-    text = _page(Shape(effects={"o3": (0.8, 0.8), "lto": (0.7, 0.7)})).headline
+    text = a_page(Shape(effects={"o3": (0.8, 0.8), "lto": (0.7, 0.7)})).headline
     assert text.startswith("Nothing is faster than rel on speedtest1's held-out sets: the best, ")
     assert re.search(r"; o3 \(0\.\d+\) and lto \(0\.\d+\) are slower\.$", text)
 
 
 def test_headline_says_why_an_interval_that_misses_1_is_no_difference() -> None:
-    run = a_run(subjects=tuple(each for each in SUBJECTS if each.name in ("rel", "control", "pgo")))
+    run = with_only(a_run(), "rel", "control", "pgo")
     found = findings_of(run, samples(run, Shape(effects={"pgo": (1.0, 1.0)})))
 
     def told(low: float, high: float) -> str:
@@ -190,32 +194,32 @@ def test_headline_calls_nothing_slower_that_has_no_such_verdict() -> None:
     )
     found = replace(found, analysis=analysis)
     assert "slower" not in headline(found)
-    assert "slower" not in build_page(*odd_runs()["no noise"]).headline
+    assert "slower" not in odd_page("no noise").headline
 
 
 def test_headline_of_an_untrained_winner_does_not_claim_training() -> None:
-    text = _page(Shape(effects={"o3": (1.2, 1.1)})).headline
+    text = a_page(Shape(effects={"o3": (1.2, 1.1)})).headline
     assert "times on main, which others were trained on." in text
 
 
 def test_headline_claims_no_difference_in_sample_that_is_noise() -> None:
-    text = _page(Shape(effects={"pgo": (1.2, 1.0)})).headline
+    text = a_page(Shape(effects={"pgo": (1.2, 1.0)})).headline
     assert "; on main, which it was trained on, the verdict is: no difference found." in text
 
 
 def test_headline_of_a_server_against_itself_says_what_came_of_it() -> None:
     alone = tuple(each for each in SUBJECTS if each.role is not Role.CANDIDATE)
-    page = _page(Shape(effects={}), subjects=alone)
+    page = a_page(Shape(effects={}), subjects=alone)
     assert page.headline.startswith("Nothing was compared with rel but rel itself: control runs ")
     assert f"none of {len(page.analysis.judged('control'))} figures differs" in page.headline
-    uneven = _page(Shape(effects={"control": (1.2, 1.2)}), subjects=alone).headline
+    uneven = a_page(Shape(effects={"control": (1.2, 1.2)}), subjects=alone).headline
     assert uneven.startswith("Not to be trusted, since the base rel differs from itself here: No")
-    few = _page(Shape(blocks=4), subjects=alone).headline
+    few = a_page(Shape(blocks=4), subjects=alone).headline
     assert few.startswith("There is no verdict yet: a verdict needs 6 blocks, and 4 were measured")
 
 
 def test_a_control_that_differs_stands_before_everything_and_in_the_headline() -> None:
-    page = _page(Shape(effects={**EFFECTS, "control": (1.05, 1.0)}))
+    page = a_page(Shape(effects={**EFFECTS, "control": (1.05, 1.0)}))
     assert [each.code for each in page.alerts] == ["control-differs"]
     assert page.headline.startswith(
         "Not to be trusted, since the base rel differs from itself here"
@@ -223,17 +227,17 @@ def test_a_control_that_differs_stands_before_everything_and_in_the_headline() -
 
 
 def test_winner_is_the_subject_with_its_build() -> None:
-    winner = _page().winner
+    winner = a_page().winner
     assert winner is not None
     assert (winner.name, winner.build_path) == ("lto+pgo", SUBJECTS[-1].build_path)
-    assert _page(Shape(effects={})).winner is None
-    unbelieved = _page(Shape(effects={**EFFECTS, "control": (1.05, 1.0)}))
+    assert a_page(Shape(effects={})).winner is None
+    unbelieved = a_page(Shape(effects={**EFFECTS, "control": (1.05, 1.0)}))
     assert unbelieved.winner is None
     assert unbelieved.gain is None
 
 
 def test_subjects_stand_from_the_base_to_the_best_to_the_control() -> None:
-    assert _names(_page().summary) == [
+    assert _names(a_page().summary) == [
         "rel (base)",
         "lto+pgo",
         "pgo",
@@ -246,14 +250,14 @@ def test_subjects_stand_from_the_base_to_the_best_to_the_control() -> None:
 
 def test_broken_subject_is_shown_as_broken() -> None:
     broken = (*SUBJECTS[:-1], replace(SUBJECTS[-1], broken="wrong results"))
-    page = _page(subjects=broken)
+    page = a_page(subjects=broken)
     assert "lto+pgo (broken)" in _names(page.summary)
     assert page.winner is not None
     assert page.winner.name == "pgo"
 
 
 def test_only_significant_figures_point_a_way_for_certain() -> None:
-    page = _page(Shape(effects={}, seed=8))
+    page = a_page(Shape(effects={}, seed=8))
     tones = {
         cell.direction
         for table in (page.summary, *page.step_tables.groups.values(), *page.step_tables.steps)
@@ -265,7 +269,7 @@ def test_only_significant_figures_point_a_way_for_certain() -> None:
 
 
 def test_no_table_mixes_held_out_and_in_sample() -> None:
-    page = _page()
+    page = a_page()
     trained = {step.name for step in page.run.steps if step.in_sample}
     held_out, in_sample = (set(_names(table)) for table in page.step_tables.steps)
     assert in_sample == trained
@@ -275,35 +279,35 @@ def test_no_table_mixes_held_out_and_in_sample() -> None:
 
 
 def test_without_training_there_is_nothing_held_out() -> None:
-    page = build_page(*odd_runs()["nothing trained"])
+    page = odd_page("nothing trained")
     assert [column.title for column in page.summary.columns][1] == "All sets"
 
 
 def test_spread_of_the_control_is_told() -> None:
-    note = _page().control_note
+    note = a_page().control_note
     assert note is not None
     assert note.startswith("control is rel once more (A/A): its steps' ratios lie between 0.9")
 
 
 def test_footnotes_hold_the_warnings_of_the_run() -> None:
     own = Warning(code="steal", text="another guest took 12 % of the CPU")
-    page = _page(warnings=(own,), state=RunState.INTERRUPTED)
+    page = a_page(warnings=(own,), state=RunState.INTERRUPTED)
     assert own in page.footnotes
     assert "run-not-finished" in {each.code for each in page.footnotes}
 
 
 def test_a_metric_that_was_not_measured_is_not_shown() -> None:
-    page = _page()
+    page = a_page()
     assert page.metrics is not None
     titles = [column.title for column in page.metrics.columns]
     assert "CPU time, held-out" in titles
     assert not [title for title in titles if "nstructions" in title]
-    assert build_page(*odd_runs()["throughput only"]).metrics is None
+    assert odd_page("throughput only").metrics is None
 
 
 @pytest.mark.parametrize("shown", [0, 1, -1])
 def test_every_row_has_a_cell_for_every_column(shown: int) -> None:
-    page = _page(Shape(blocks=4))
+    page = a_page(Shape(blocks=4))
     table = (
         page.summary,
         *page.step_tables.groups.values(),

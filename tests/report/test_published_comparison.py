@@ -14,20 +14,14 @@ from dbhone.errors import UnknownName, UsageError
 from dbhone.measurement.metric import BY_NAME
 from dbhone.measurement.record import Group
 from dbhone.report.formats.base import render
-from dbhone.report.page import Page, build_page, with_published
+from dbhone.report.page import Page, with_published
 from dbhone.report.publication import load_publication, parse_choice, publication_names
 from dbhone.report.published_comparison import PublishedComparison
 from dbhone.report.table import plain
 from dbhone.workload import suite as suites
-from tests.report.odd_runs import odd_runs
-from tests.report.sample_run import a_run, samples
-from tests.report.sample_servers import (
-    THREADS,
-    a_hiroi10_run,
-    a_server_run,
-    a_sweep_run,
-    server_samples,
-)
+from tests.report.odd_runs import odd_page, odd_runs
+from tests.report.sample_run import a_run, changed, run_page, without
+from tests.report.sample_servers import THREADS, a_hiroi10_run, a_sweep_run, server_page
 
 Golden = Callable[[str, bytes], None]
 ROOT = Path(__file__).parents[2]
@@ -35,14 +29,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def sweep() -> Page:
-    run = a_hiroi10_run()
-    return build_page(run, server_samples(run))
-
-
-@pytest.fixture(scope="module")
-def server() -> Page:
-    run = a_server_run()
-    return build_page(run, server_samples(run))
+    return server_page(a_hiroi10_run())
 
 
 def _one(page: Page, word: str) -> PublishedComparison:
@@ -91,9 +78,7 @@ class TestWhoStandsForWhom:
         assert (pair.mine.name, pair.why) == ("lto", "as you said")
 
     def test_the_only_candidate_of_both(self) -> None:
-        run = a_hiroi10_run()
-        run = replace(run, subjects=tuple(each for each in run.subjects if each.name != "lto+pgo"))
-        page = build_page(run, server_samples(run))
+        page = server_page(without(a_hiroi10_run(), "lto+pgo"))
         pair = _one(page, "hiroi10-pgo").pair
         assert (pair.mine.name, pair.why) == ("lto", "as the only candidate of both")
 
@@ -108,58 +93,29 @@ class TestWhoStandsForWhom:
     def test_unlike_pairs_are_not_set_beside_by_themselves(
         self, base: dict[str, str], candidate: dict[str, str]
     ) -> None:
-        changes = {"rel": base, "lto": candidate}
-        run = a_hiroi10_run()
-        subjects = tuple(
-            replace(each, **changes.get(each.name, {}))  # type: ignore[arg-type]
-            for each in run.subjects
-            if each.name != "lto+pgo"
-        )
-        page = build_page(run := replace(run, subjects=subjects), server_samples(run))
+        run = without(a_hiroi10_run(), "lto+pgo")
+        page = server_page(changed(changed(run, "rel", **base), "lto", **candidate))
         with pytest.raises(UsageError, match="no candidate of run 12 has a variant") as error:
             with_published(page, ["hiroi10-pgo"])
         assert error.value.hint == "pair them by name: --beside hiroi10-pgo:pgo=lto"
         assert _one(page, "hiroi10-pgo:pgo=lto").pair.why == "as you said"
 
     def test_debug_information_makes_no_other_variant(self, server: Page) -> None:
-        subjects = tuple(
-            replace(each, variant="rel+g+lto") if each.name == "lto" else each
-            for each in server.run.subjects
-        )
-        run = replace(server.run, subjects=subjects)
-        page = build_page(run, server_samples(run))
+        page = server_page(changed(server.run, "lto", variant="rel+g+lto"))
         assert _one(page, "callaghan-builds-cached").pair.theirs == "rel_o2_lto"
 
     def test_a_build_without_it_differs_from_a_base_with_it(self, server: Page) -> None:
-        variants = {"rel": "rel+g", "lto": "rel"}
-        subjects = tuple(
-            replace(each, variant=variants.get(each.name, each.variant))
-            for each in server.run.subjects
-            if each.name != "lto+pgo"
-        )
-        run = replace(server.run, subjects=subjects)
-        page = build_page(run, server_samples(run))
+        run = changed(without(server.run, "lto+pgo"), "lto", variant="rel")
+        page = server_page(changed(run, "rel", variant="rel+g"))
         assert _one(page, "callaghan-builds-cached").pair.theirs == "rel_o2"
 
     def test_a_build_with_it_is_no_candidate_beside_a_base_without(self, server: Page) -> None:
-        subjects = tuple(
-            replace(each, variant="rel+g") if each.name == "lto" else each
-            for each in server.run.subjects
-            if each.name != "lto+pgo"
-        )
-        run = replace(server.run, subjects=subjects)
-        page = build_page(run, server_samples(run))
+        page = server_page(changed(without(server.run, "lto+pgo"), "lto", variant="rel+g"))
         with pytest.raises(UsageError, match="no candidate of run 12 has a variant"):
             with_published(page, ["callaghan-builds-cached"])
 
     def test_a_broken_candidate_stands_for_nobody(self) -> None:
-        run = a_hiroi10_run()
-        subjects = tuple(
-            replace(each, broken="it crashed") if each.name == "lto+pgo" else each
-            for each in run.subjects
-        )
-        run = replace(run, subjects=subjects)
-        page = build_page(run, server_samples(run))
+        page = server_page(changed(a_hiroi10_run(), "lto+pgo", broken="it crashed"))
         with pytest.raises(UnknownName, match="no sound candidate of run 12 'lto\\+pgo'"):
             with_published(page, ["hiroi10-pgo:pgo=lto+pgo"])
 
@@ -277,23 +233,17 @@ class TestTable:
         assert "Their regime was os-cached, here it is cached." in table.caption
 
     def test_steps_of_another_suite_do_not_match_and_the_caption_says_so(self) -> None:
-        run = a_sweep_run()
-        page = with_published(build_page(run, server_samples(run)), ["hiroi10-pgo"])
+        page = with_published(server_page(a_sweep_run()), ["hiroi10-pgo"])
         (table,) = page.published_tables
         assert table.rows == ()
         assert "Theirs are steps of the suite hiroi10, here it is sysbench:micro." in table.caption
 
     def test_a_step_of_the_same_name_in_another_suite_is_another_step(self) -> None:
-        run = a_hiroi10_run(suite="./mine.toml")
-        page = build_page(run, server_samples(run))
+        page = server_page(a_hiroi10_run(suite="./mine.toml"))
         assert _one(page, "hiroi10-pgo").rows == ()
 
     def test_caption_says_when_the_bases_differ(self, server: Page) -> None:
-        subjects = tuple(
-            replace(each, variant="rel+lto") if each.name == "rel" else each
-            for each in server.run.subjects
-        )
-        page = replace(server, run=replace(server.run, subjects=subjects))
+        page = replace(server, run=changed(server.run, "rel", variant="rel+lto"))
         (table,) = with_published(page, ["jiang-pgo"]).published_tables
         assert "The bases differ: here it is rel+lto." in table.caption
 
@@ -326,7 +276,7 @@ class TestTable:
 
 @pytest.mark.parametrize("odd", odd_runs())
 def test_an_odd_run_says_what_can_be_told(odd: str) -> None:
-    page = build_page(*odd_runs()[odd])
+    page = odd_page(odd)
     try:
         shown = with_published(page, ["hiroi10-pgo:pgo=pgo"])
     except UsageError as error:
@@ -337,7 +287,7 @@ def test_an_odd_run_says_what_can_be_told(odd: str) -> None:
 
 def test_a_run_of_another_kind_matches_nothing_and_says_so() -> None:
     run = a_run()
-    page = with_published(build_page(run, samples(run)), ["hiroi10-pgo:pgo=lto+pgo"])
+    page = with_published(run_page(run), ["hiroi10-pgo:pgo=lto+pgo"])
     (table,) = page.published_tables
     assert table.rows == ()
     assert f"{len(run.steps)} steps of this run." in table.caption

@@ -9,9 +9,8 @@ import pytest
 from dbhone.analysis import shape_warnings, warnings
 from dbhone.analysis.gravity import GRAVITY
 from dbhone.report.formats.base import formats, render
-from dbhone.report.page import build_page
-from tests.report.sample_history import a_history, history_samples
-from tests.report.sample_servers import a_server_run, server_samples
+from tests.report.sample_history import a_history, history_page
+from tests.report.sample_servers import a_server_run, server_page
 
 DOCUMENTS = Path(__file__).parents[2] / "docs"
 
@@ -29,8 +28,7 @@ def _keys(value: object) -> set[str]:
 
 
 def test_every_key_of_the_contract_is_documented() -> None:
-    run = a_server_run()
-    report = json.loads(render(build_page(run, server_samples(run)), "json"))
+    report = json.loads(render(server_page(a_server_run()), "json"))
     report["environment"]["details"] = {}
     for build in report["builds"]:
         build["settings"] = build["timings"]["phases"] = {}
@@ -39,8 +37,7 @@ def test_every_key_of_the_contract_is_documented() -> None:
 
 
 def test_every_key_of_a_history_is_documented() -> None:
-    run = a_history()
-    page = build_page(run, history_samples(run))
+    page = history_page(a_history())
     text = _document("reports.md")
     keys = _keys(json.loads(render(page, "json"))["history"])
     assert [key for key in sorted(keys) if f"`{key}`" not in text] == []

@@ -9,7 +9,7 @@ import pytest
 
 from dbhone.analysis.verdict import Verdict, overall
 from dbhone.measurement.metric import CPU_SECONDS, THROUGHPUT
-from dbhone.measurement.record import Role, Run
+from dbhone.measurement.record import Run
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.contract import report
 from dbhone.report.findings import findings_of
@@ -17,18 +17,18 @@ from dbhone.report.one_line import one_line
 from dbhone.report.page import Page, build_page
 from dbhone.report.run_answer import Answer, run_answer
 from tests.analysis.columns import columns, with_values
-from tests.report.sample_servers import Shape, a_server_run, server_samples
+from tests.report.sample_run import changed, without
+from tests.report.sample_servers import Shape, a_server_run, server_page, server_samples
+from tests.report.told import answers
 
 
 def _run() -> Run:
-    run = a_server_run()
-    return replace(run, subjects=tuple(each for each in run.subjects if each.name != "lto+pgo"))
+    return without(a_server_run(), "lto+pgo")
 
 
 def compared_page(ratio: float, *, control: float = 1.0, blocks: int = 10) -> Page:
-    run = _run()
     effects = {"lto": (ratio, ratio), "control": (control, control)}
-    return build_page(run, server_samples(run, Shape(effects=effects, blocks=blocks)))
+    return server_page(_run(), Shape(effects=effects, blocks=blocks))
 
 
 def page_where_operations_cost(ratio: float, *, control: float = 1.0, speed: float = 1.0) -> Page:
@@ -43,18 +43,7 @@ def page_where_operations_cost(ratio: float, *, control: float = 1.0, speed: flo
 
 
 def broken_page(name: str) -> Page:
-    run = _run()
-    subjects = tuple(
-        replace(each, broken="other results than the base") if each.name == name else each
-        for each in run.subjects
-    )
-    run = replace(run, subjects=subjects)
-    return build_page(run, server_samples(run))
-
-
-def told(page: Page) -> str:
-    """Return what a page says of costs."""
-    return next(item.text for item in page.overview if item.name == "Costs")
+    return server_page(changed(_run(), name, broken="other results than the base"))
 
 
 def test_cost_decides_where_throughput_does_not() -> None:
@@ -64,7 +53,9 @@ def test_cost_decides_where_throughput_does_not() -> None:
     assert "no difference was found; but an operation takes 1.05" in found.sentence
     assert run_answer(dear, tolerance=0.1).answer is Answer.NOT_SLOWER
     assert "the server CPU time of rel: more." in dear.headline
-    assert told(dear).endswith("more, which decides, since no difference in throughput is certain.")
+    assert answers(dear)["Costs"].endswith(
+        "more, which decides, since no difference in throughput is certain."
+    )
     cheap = page_where_operations_cost(0.9)
     assert run_answer(cheap).answer is Answer.NOT_SLOWER
     assert "But an operation takes 0.90" in cheap.headline
@@ -74,10 +65,10 @@ def test_cost_decides_nothing_where_a_control_differs_in_it_or_throughput_decide
     noisy = page_where_operations_cost(1.05, control=0.95)
     assert run_answer(noisy).answer is Answer.NOT_SLOWER
     assert "But an operation" not in noisy.headline
-    assert "a control differs from its base in it" in told(noisy)
+    assert "a control differs from its base in it" in answers(noisy)["Costs"]
     faster = page_where_operations_cost(1.3, speed=1.2)
     assert run_answer(faster).answer is Answer.NOT_SLOWER
-    assert told(faster).endswith("and not as its throughput says.")
+    assert answers(faster)["Costs"].endswith("and not as its throughput says.")
 
 
 @pytest.mark.parametrize(
@@ -115,11 +106,7 @@ def test_answer_follows_the_overall_verdict(page: Page, answer: Answer, said: st
 
 
 def test_a_run_without_a_candidate_has_no_answer() -> None:
-    run = _run()
-    run = replace(
-        run, subjects=tuple(each for each in run.subjects if each.role is not Role.CANDIDATE)
-    )
-    assert run_answer(build_page(run, server_samples(run))).answer is Answer.NOT_KNOWN
+    assert run_answer(server_page(without(_run(), "lto"))).answer is Answer.NOT_KNOWN
 
 
 def test_the_loss_that_could_hide_is_the_intervals_end_or_the_controls() -> None:
@@ -179,12 +166,8 @@ def _doubtful() -> dict[str, tuple[Run, SampleArray]]:
     table = columns(measured)
     control = table.subject == measured.subjects.index("control")
     rates = np.where(control & (table.block > 2), np.nan, table.values[THROUGHPUT.name])
-    broken = tuple(
-        replace(each, broken="it crashed") if each.name == "control" else each
-        for each in run.subjects
-    )
     return {
-        "the control broke": (replace(run, subjects=broken), measured),
+        "the control broke": (changed(run, "control", broken="it crashed"), measured),
         "too little was measured of the control": (
             run,
             with_values(measured, **{THROUGHPUT.name: rates}),
@@ -211,21 +194,18 @@ def test_what_is_in_doubt_is_so_wherever_it_is_told(doubt: str) -> None:
     assert told["winner"] is None
     assert told["trust"]["grade"] == "none"
     assert doubt in page.why_no_winner
-    assert "To use it" not in {item.name for item in page.overview}
+    assert "To use it" not in answers(page)
 
 
 def test_where_many_transactions_were_refused_there_is_no_answer() -> None:
-    run = _run()
-    page = build_page(run, server_samples(run, Shape(effects={"lto": (1.2, 1.2)}, refused=1.0)))
+    page = server_page(_run(), Shape(effects={"lto": (1.2, 1.2)}, refused=1.0))
     found = run_answer(page)
     assert found.answer is Answer.NOT_KNOWN
     assert "not of the same work: transactions were refused, by lto" in found.sentence
 
 
 def test_a_limit_of_trust_stands_in_the_answer_and_in_the_headline() -> None:
-    run = _run()
-    alone = replace(run, subjects=tuple(each for each in run.subjects if each.name != "control"))
-    page = build_page(alone, server_samples(alone, Shape(effects={"lto": (1.2, 1.2)})))
+    page = server_page(without(_run(), "control"), Shape(effects={"lto": (1.2, 1.2)}))
     limit = "Trust is limited: there is no A/A control to show how much is noise"
     found = run_answer(page)
     assert found.answer is Answer.NOT_SLOWER

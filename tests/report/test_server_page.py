@@ -13,34 +13,19 @@ from dbhone.measurement.build_facts import CodeLayout
 from dbhone.measurement.record import COLD, Run, RunningServer, Subject, Warning
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page, tables
-from dbhone.report.table import Table, plain
 from dbhone.units import listed
 from tests.analysis.columns import columns, only, with_values
-from tests.report.sample_run import a_run, samples
+from tests.report.sample_run import a_run, changed, run_page
 from tests.report.sample_servers import (
     SUBJECTS,
     THREADS,
     Shape,
     a_server_run,
     a_sweep_run,
+    server_page,
     server_samples,
 )
-
-
-@pytest.fixture(scope="module")
-def server() -> Page:
-    run = a_server_run()
-    return build_page(run, server_samples(run))
-
-
-@pytest.fixture(scope="module")
-def sweep() -> Page:
-    run = a_sweep_run()
-    return build_page(run, server_samples(run))
-
-
-def _rows(table: Table) -> dict[str, list[str]]:
-    return {row.cells[0].text: [plain(cell) for cell in row.cells[1:]] for row in table.rows}
+from tests.report.told import rows_of
 
 
 def _reading(count: float) -> Page:
@@ -68,7 +53,7 @@ class TestThreads:
             assert each.latency is not None
 
     def test_ratio_stands_below_the_figures_that_it_relates(self, sweep: Page) -> None:
-        rows = _rows(sweep.sweeps[0].throughput)
+        rows = rows_of(sweep.sweeps[0].throughput)
         names = list(rows)
         assert names[:3] == ["rel (base)", "lto+pgo", "lto+pgo ÷ rel"]
         base, own, ratios = (rows[name] for name in names[:3])
@@ -79,7 +64,7 @@ class TestThreads:
     def test_latency_below_the_base_is_better(self, sweep: Page) -> None:
         latency = sweep.sweeps[0].latency
         assert latency is not None
-        marks = {cell[-1] for cell in _rows(latency)["lto+pgo ÷ rel"]}
+        marks = {cell[-1] for cell in rows_of(latency)["lto+pgo ÷ rel"]}
         assert {"+"} <= marks <= {"+", "~"}
 
     def test_summary_says_that_numbers_of_threads_are_together(self, sweep: Page) -> None:
@@ -102,13 +87,13 @@ class TestThreads:
 
 class TestSpread:
     def test_every_group_has_the_five_figures_and_the_interval(self, server: Page) -> None:
-        names = list(_rows(server.step_tables.spreads[0]))
+        names = list(rows_of(server.step_tables.spreads[0]))
         figures = ["average", "median", "min", "max", "stddev", "interval"]
         groups = ["all", "point", "range", "aggregate", "write"]
         assert names == [f"{group}: {each}" for group in groups for each in figures]
 
     def test_average_lies_between_min_and_max(self, server: Page) -> None:
-        rows = _rows(server.step_tables.spreads[0])
+        rows = rows_of(server.step_tables.spreads[0])
         for name in ("all", "point", "write"):
             low, middle, high = (
                 [_value(cell) for cell in rows[f"{name}: {each}"]]
@@ -131,7 +116,7 @@ class TestOperations:
             "Client CPU, µs/op",
             "Context switches, per op",
         ]
-        rows = _rows(table)
+        rows = rows_of(table)
         assert _value(rows["rel (base)"][1]) == pytest.approx(40, rel=0.05)
         assert _value(rows["lto+pgo"][0]) == pytest.approx(1 / 1.17, rel=0.03)
         assert rows["lto+pgo"][0].endswith("+")
@@ -201,7 +186,7 @@ class TestBuilds:
             "lto+pgo",
             "lto",
         ]
-        rows = _rows(times)
+        rows = rows_of(times)
         assert rows["Wall time"] == ["4 m 08 s", "5 m 31 s", "5 m 09 s"]
         assert rows["Training"] == ["", "1 m 04 s", ""]
         assert rows["Wall time, ratio"] == ["1.00", "1.33", "1.25"]
@@ -209,7 +194,7 @@ class TestBuilds:
         assert rows["Binary, ratio"] == ["1.00", "0.96", "0.96"]
 
     def test_slowest_build_targets_have_their_share(self, server: Page) -> None:
-        rows = _rows(server.builds[1])
+        rows = rows_of(server.builds[1])
         assert list(rows) == ["src/backend/utils/adt", "src/backend"]
         assert rows["src/backend"] == ["57.7 (12%)", "77.0 (12%)", "71.8 (12%)"]
 
@@ -222,11 +207,11 @@ class TestBuilds:
             )
 
         run = a_server_run(subjects=tuple(map(with_one, SUBJECTS)))
-        page = build_page(run, server_samples(run))
+        page = server_page(run)
         assert [table.title for table in page.builds] == ["Build times", "Slowest files"]
 
     def test_slowest_files_come_first(self, server: Page) -> None:
-        rows = _rows(server.builds[2])
+        rows = rows_of(server.builds[2])
         assert list(rows)[:2] == ["execExprInterp.c", "gram.c"]
         assert rows["gram.c"] == ["9.50", "", "9.50"]
 
@@ -243,9 +228,7 @@ class TestBuilds:
             taken_before=328464102,
             taken_after=121529186,
         )
-        bolted = replace(SUBJECTS[-1], layout=layout)
-        run = a_server_run(subjects=(*SUBJECTS[:-1], bolted))
-        rows = _rows(build_page(run, server_samples(run)).builds[0])
+        rows = rows_of(server_page(changed(a_server_run(), "lto+pgo", layout=layout)).builds[0])
         assert rows["Functions reached"] == ["", "2,452 of 13,622", ""]
         assert rows["of them rearranged"][1] == "1,419"
         assert rows["left alone"][1] == "ExecInterpExpr"
@@ -253,20 +236,17 @@ class TestBuilds:
         assert rows["Hot code"][1] == "459.2 KiB of 4.8 MiB"
 
     def test_old_run_has_no_table(self) -> None:
-        run = a_run()
-        assert build_page(run, samples(run)).builds == ()
+        assert run_page(a_run()).builds == ()
 
 
 class TestSettings:
     def test_only_what_differs_is_in_the_table(self, server: Page) -> None:
-        assert server.settings is not None
-        assert _rows(server.settings) == {"jit": ["–", "off", "–", "–"]}
+        assert rows_of(server.settings) == {"jit": ["–", "off", "–", "–"]}
         assert dict(server.shared_settings)["fsync"] == "on"
 
     def test_equal_settings_need_no_table(self) -> None:
         alike = tuple(replace(each, settings={"fsync": "on"}) for each in SUBJECTS)
-        run = a_server_run(subjects=alike)
-        page = build_page(run, server_samples(run, Shape(blocks=1)))
+        page = server_page(a_server_run(subjects=alike), Shape(blocks=1))
         assert page.settings is None
         assert page.shared_settings == (("fsync", "on"),)
 
@@ -280,23 +260,17 @@ class TestSettings:
             )
             for each in SUBJECTS
         )
-        run = a_server_run(subjects=subjects)
-        page = build_page(run, server_samples(run, Shape(blocks=1)))
-        assert page.settings is not None
-        assert _rows(page.settings) == {
+        page = server_page(a_server_run(subjects=subjects), Shape(blocks=1))
+        assert rows_of(page.settings) == {
             "(limit of open files)": ["20000", "20000", "41470", "20000"],
         }
 
     def test_defaults_that_differ_are_told_where_all_have_the_setting(self) -> None:
         old = {"flush": "1", "mode": "", "gone": "1", "switch": f"a=on,b=on,{'x' * 40}=on"}
         new = {"flush": "0", "mode": "", "came": "1", "switch": f"a=off,b=on,{'x' * 40}=on,c=on"}
-        subjects = tuple(
-            replace(each, defaults=new if each.name == "lto" else old) for each in SUBJECTS
-        )
-        run = a_server_run(subjects=subjects)
-        page = build_page(run, server_samples(run, Shape(blocks=1)))
-        assert page.defaults is not None
-        assert _rows(page.defaults) == {
+        run = a_server_run(subjects=tuple(replace(each, defaults=old) for each in SUBJECTS))
+        page = server_page(changed(run, "lto", defaults=new), Shape(blocks=1))
+        assert rows_of(page.defaults) == {
             "flush": ["1", "1", "0", "1"],
             "switch": ["…,a=on", "…,a=on", "…,a=off,c=on", "…,a=on"],
         }
@@ -308,18 +282,15 @@ class TestSettings:
 
     def test_several_dbms_are_told_apart(self) -> None:
         run = a_server_run(subjects=(*SUBJECTS[:3], replace(SUBJECTS[3], version="17.2")))
-        page = build_page(run, server_samples(run, Shape(blocks=1)))
+        page = server_page(run, Shape(blocks=1))
         assert page.subjects.columns[1].title == "DBMS"
 
 
 class TestLevers:
     def test_they_stand_beside_what_each_subject_is_and_after_the_winners_name(self) -> None:
-        run = a_server_run()
-        levers = {"lto+pgo": ("cpus=0-1", "jemalloc")}
-        pulled = tuple(replace(each, levers=levers.get(each.name, ())) for each in run.subjects)
-        page = build_page(replace(run, subjects=pulled), server_samples(run))
+        page = server_page(changed(a_server_run(), "lto+pgo", levers=("cpus=0-1", "jemalloc")))
         assert [each.title for each in page.subjects.columns[:2]] == ["Subject", "Levers"]
-        rows = _rows(page.subjects)
+        rows = rows_of(page.subjects)
         assert rows["lto+pgo"][0] == "cpus=0-1, jemalloc"
         assert rows["rel (base)"][0] == ""
         assert page.winner_title == "lto+pgo (cpus=0-1, jemalloc)"
@@ -343,29 +314,31 @@ def _in_layouts(run: Run, layouts: int, *, but: str = "") -> Run:
     return replace(run, subjects=subjects, experiment=experiment)
 
 
+def _method(run: Run, shape: Shape | None = None) -> str:
+    """Return what the page of a run says of how it was measured."""
+    method = server_page(run, shape).method
+    assert method is not None
+    return method
+
+
 class TestNotes:
     def test_starts_are_told_of_servers_and_layout_of_builds(self, server: Page) -> None:
         starts, layout = "Every block starts each", "of these very binaries"
         assert server.method is not None
         assert starts in server.method
         assert layout in server.method
-        run = a_run()
-        embedded = build_page(run, samples(run)).method
+        embedded = run_page(a_run()).method
         assert embedded is not None
         assert starts not in embedded
         assert layout in embedded
 
     @pytest.mark.parametrize(("layouts", "told"), [(4, True), (64, False)])
     def test_more_blocks_than_layouts_are_told(self, layouts: int, told: bool) -> None:
-        run = a_server_run()
-        method = build_page(_in_layouts(run, layouts), server_samples(run)).method
-        assert method is not None
+        method = _method(_in_layouts(a_server_run(), layouts))
         assert (f"so that intervals are of {layouts} values" in method) == told
 
     def test_builds_in_several_layouts_are_told_and_those_with_one(self) -> None:
-        run = a_server_run()
-        method = build_page(_in_layouts(run, 8, but="lto+pgo"), server_samples(run)).method
-        assert method is not None
+        method = _method(_in_layouts(a_server_run(), 8, but="lto+pgo"))
         assert "The programs were linked in 8 random orders of their functions" in method
         assert "The code of lto+pgo has one layout only." in method
         assert "of these very binaries" not in method
@@ -385,8 +358,7 @@ class TestNotes:
         inputs = {"layouts": 8} | ({"linker": linker} if linker else {})
         subjects = tuple(replace(each, compiler=compiler, inputs=inputs) for each in run.subjects)
         trained = [each.name for each in subjects if each.training_seconds is not None]
-        method = build_page(replace(run, subjects=subjects), server_samples(run)).method
-        assert method is not None
+        method = _method(replace(run, subjects=subjects))
         assert 0 < len(trained) < len(subjects)
         kept = f"In {listed(trained)} the functions whose calls the profile counted keep one order"
         assert (kept in method) == told
@@ -398,18 +370,13 @@ class TestNotes:
     def test_a_page_with_verdicts_says_how_rare_a_start_it_cannot_know_of(
         self, blocks: int, told: str | None
     ) -> None:
-        run = a_server_run()
-        method = build_page(run, server_samples(run, Shape(blocks=blocks))).method
-        assert method is not None
+        method = _method(a_server_run(), Shape(blocks=blocks))
         assert ("What happens to fewer than" in method) == (told is not None)
         assert (told or "") in method
 
     def test_the_method_of_cold_servers_is_told_as_it_was(self) -> None:
-        run = a_server_run()
-        cold = replace(run, warnings=(Warning(code=COLD, text="every server was cold"),))
-        method = build_page(cold, server_samples(run, Shape(blocks=1))).method
-        assert method is not None
-        assert "Nothing is warmed up" in method
+        cold = a_server_run(warnings=(Warning(code=COLD, text="every server was cold"),))
+        assert "Nothing is warmed up" in _method(cold, Shape(blocks=1))
 
     def test_warnings_of_the_run_are_footnotes(self, server: Page) -> None:
         assert "settings-dropped" in {each.code for each in server.footnotes}

@@ -12,7 +12,7 @@ import pytest
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page
 from tests.report.sample_series import observations
-from tests.report.sample_servers import a_server_run, server_samples
+from tests.report.sample_servers import a_server_run, server_page, server_samples
 from tests.report.test_formats import hostile_observed
 
 
@@ -42,7 +42,7 @@ def test_general_panels_come_first_and_what_stayed_at_zero_is_left_out(page: Pag
 def test_what_was_not_observed_has_no_part() -> None:
     run = a_server_run()
     run = replace(run, steps=run.steps[:1])
-    page = build_page(run, server_samples(run))
+    page = server_page(run)
     assert page.server_sections == ()
     assert 'id="meanwhile"' not in render(page, "html").decode()
     assert render(page, "series").decode().count("\r\n") == 1

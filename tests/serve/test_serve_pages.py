@@ -18,7 +18,7 @@ from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
 from dbhone.serve import run_service
 from dbhone.tuner.results import page_of
-from tests.report.sample_run import Shape, a_run, samples
+from tests.report.sample_run import Shape, a_small_run, samples
 from tests.report.test_formats import HOSTILE
 from tests.report.test_html import Outline
 from tests.serve.stored import HERE, client_of, invocations, keep, running
@@ -26,9 +26,10 @@ from tests.serve.stored import HERE, client_of, invocations, keep, running
 SMALL = Shape(blocks=6)
 
 
-def small(**changes: object) -> Run:
-    """Return a run of few steps, so that a test is quick."""
-    return a_run(steps=a_run().steps[12:16], **changes)
+def keep_small(store: Store, run: Run | None = None, shape: Shape = SMALL) -> int:
+    """Keep a run of few steps, or this one, with its measurements; return its number."""
+    run = run or a_small_run()
+    return keep(store, run, samples(run, shape))
 
 
 @pytest.fixture
@@ -74,9 +75,8 @@ class TestList:
     def test_runs_are_listed_newest_first_with_what_they_found(
         self, store: Store, client: Client
     ) -> None:
-        run = small()
-        keep(store, run, samples(run, SMALL))
-        keep(store, replace(run, state=RunState.FAILED, error="no gcc", stopped_by=None))
+        keep_small(store)
+        keep(store, a_small_run(state=RunState.FAILED, error="no gcc", stopped_by=None))
         text = shown(client, "/")
         assert numbers(text) == [2, 1]
         assert re.search(r"pgo\S* is \d\.\d+ times as fast as rel", text)
@@ -86,8 +86,7 @@ class TestList:
     def test_a_candidate_that_a_search_rejects_later_is_told(
         self, store: Store, client: Client
     ) -> None:
-        run = small()
-        number = keep(store, run, samples(run, SMALL))
+        number = keep_small(store)
         (winner,) = re.findall(r">(\S+) is \d\.\d+ times as fast as rel", shown(client, "/"))
         shown(client, f"/runs/{number}/live")
         store.add_warning(number, Warning(code=REJECTED, text="it crashed", subject=winner))
@@ -95,7 +94,7 @@ class TestList:
         assert "But it was rejected: it crashed" in shown(client, f"/runs/{number}/live")
 
     def test_filters_are_addresses(self, store: Store, client: Client) -> None:
-        run = small()
+        run = a_small_run()
         keep(store, run)
         keep(store, replace(run, title="Another question", suite="sysbench:micro"))
         keep(store, replace(run, state=RunState.FAILED, stopped_by=None, subjects=()))
@@ -107,9 +106,8 @@ class TestList:
         assert "No run is like that" in shown(client, "/?dbms=nosuch")
 
     def test_many_runs_are_on_several_pages(self, store: Store, client: Client) -> None:
-        run = small()
         for _ in range(23):
-            keep(store, run)
+            keep(store, a_small_run())
         first, second = shown(client, "/?text=lite"), shown(client, "/?text=lite&page=2")
         assert (numbers(first), numbers(second)) == (list(range(23, 3, -1)), [3, 2, 1])
         assert 'rel="next" href="/?text=lite&amp;page=2"' in first
@@ -121,8 +119,7 @@ class TestList:
         self, store: Store, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(run_service, "_PATIENCE", -1.0)
-        run = small()
-        keep(store, run)
+        keep(store, a_small_run())
         text = shown(client, "/")
         assert '<body data-again="2">' in text
         assert '<small class="detail">…</small>' in text
@@ -132,10 +129,8 @@ class TestList:
 
 class TestReport:
     def test_is_the_very_page_that_hone_report_gives(self, store: Store, client: Client) -> None:
-        run = small()
-        number = keep(store, run, samples(run, SMALL))
-        kept = store.run(number)
-        page = page_of(kept, store, store.observations(number))
+        number = keep_small(store)
+        page = page_of(store.run(number), store, store.observations(number))
         answer = client.get(f"/runs/{number}", headers=HERE)
         assert answer.data == render(page, "html")
         assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
@@ -150,8 +145,8 @@ class TestReport:
             return b"report %d" % len(made)
 
         monkeypatch.setattr(run_service, "render", counting)
-        run = small(state=RunState.INTERRUPTED)
-        number = keep(store, run, samples(run, Shape(blocks=2)))
+        run = a_small_run(state=RunState.INTERRUPTED)
+        number = keep_small(store, run, Shape(blocks=2))
         first = client.get(f"/runs/{number}", headers=HERE)
         tag = {"If-None-Match": first.headers["ETag"]}
         assert client.get(f"/runs/{number}", headers=HERE | tag).status_code == 304
@@ -185,8 +180,8 @@ class TestLive:
     def test_a_run_that_goes_on_tells_how_far_it_is(self, home: Home) -> None:
         with open_session(home) as session, Store.open(home.database) as store:
             client, _ = client_of(home)
-            run = running(small(), session.id)
-            number = keep(store, run, samples(run, Shape(blocks=2)))
+            run = running(a_small_run(), session.id)
+            number = keep_small(store, run, Shape(blocks=2))
             found = [each for each in invocations(run, samples(run, SMALL)) if each.block == 2]
             store.record(number, replace(found[0], failure="it crashed", measurements=()))
             text = shown(client, f"/runs/{number}/live")
@@ -204,7 +199,7 @@ class TestLive:
     def test_a_run_that_prepares_tells_what_is_there(self, home: Home) -> None:
         with open_session(home) as session, Store.open(home.database) as store:
             client, _ = client_of(home)
-            run = running(small(), session.id)
+            run = running(a_small_run(), session.id)
             number = keep(store, replace(run, subjects=run.subjects[:1], steps=()))
             text = shown(client, f"/runs/{number}/live")
         assert "Preparing: 1 of 3 subjects ready so far." in text
@@ -219,7 +214,7 @@ class TestLive:
         with open_session(home) as session, Store.open(home.database) as store:
             client, _ = client_of(home)
             tell(session, building)
-            run = running(small(), session.id)
+            run = running(a_small_run(), session.id)
             number = keep(store, replace(run, subjects=run.subjects[:1], steps=()))
             text = shown(client, f"/runs/{number}/live")
         assert re.search(
@@ -228,8 +223,7 @@ class TestLive:
         assert re.search(r"<dt>Left</dt><dd>at most 2 h \d\d m</dd>", text)
 
     def test_a_hone_that_is_gone_is_told(self, home: Home, store: Store, client: Client) -> None:
-        run = running(small(), "c0ffee")
-        number = keep(store, run, samples(run, Shape(blocks=1)))
+        number = keep_small(store, running(a_small_run(), "c0ffee"), Shape(blocks=1))
         text = shown(client, f"/runs/{number}/live")
         assert "The process that executed it has died" in text
         assert f"hone resume {number}" in text
@@ -237,10 +231,9 @@ class TestLive:
         assert numbers(shown(client, "/?state=cut+off")) == [number]
 
     def test_a_run_that_ended_says_why(self, store: Store, client: Client) -> None:
-        run = small()
-        done = keep(store, run, samples(run, SMALL))
-        failed = keep(store, small(state=RunState.FAILED, error="no gcc", stopped_by=None))
-        stopped = keep(store, small(state=RunState.INTERRUPTED, stopped_by=None))
+        done = keep_small(store)
+        failed = keep(store, a_small_run(state=RunState.FAILED, error="no gcc", stopped_by=None))
+        stopped = keep(store, a_small_run(state=RunState.INTERRUPTED, stopped_by=None))
         assert "complete: the budget is spent" in shown(client, f"/runs/{done}/live")
         assert "It failed: no gcc." in shown(client, f"/runs/{failed}/live")
         assert "It was interrupted." in shown(client, f"/runs/{stopped}/live")
@@ -253,11 +246,10 @@ class TestComparison:
         assert "A comparison needs two runs" in shown(client, f"/compare{query}", status=404)
 
     def test_runs_that_share_a_subject_are_one_report(self, store: Store, client: Client) -> None:
-        run = small()
+        run = a_small_run()
         others = (*run.subjects[:2], replace(run.subjects[2], name="other", build_digest="0" * 64))
-        other = replace(run, subjects=others)
-        one = keep(store, run, samples(run, SMALL))
-        two = keep(store, other, samples(other, Shape(blocks=6, seed=3)))
+        one = keep_small(store, run)
+        two = keep_small(store, replace(run, subjects=others), Shape(blocks=6, seed=3))
         answer = client.get(f"/compare?runs={two},{one}", headers=HERE)
         assert answer.status_code == 200
         assert "runs 1 and 2 joined" in answer.text
@@ -267,9 +259,9 @@ class TestComparison:
     def test_runs_that_share_none_say_so_and_what_each_found(
         self, store: Store, client: Client
     ) -> None:
-        run = small()
+        run = a_small_run()
         others = tuple(replace(each, version="3.50") for each in run.subjects)
-        keep(store, run, samples(run, SMALL))
+        keep_small(store, run)
         keep(store, replace(run, subjects=others), samples(run, SMALL))
         text = shown(client, "/compare?runs=1&runs=2")
         assert "Run 2 shares no subject with run 1" in text
@@ -277,9 +269,8 @@ class TestComparison:
         assert text.count("times as fast as rel") == 2
 
     def test_an_empty_run_is_told(self, store: Store, client: Client) -> None:
-        run = small()
-        keep(store, run, samples(run, SMALL))
-        keep(store, replace(run, state=RunState.FAILED, stopped_by=None, error="no gcc"))
+        keep_small(store)
+        keep(store, a_small_run(state=RunState.FAILED, stopped_by=None, error="no gcc"))
         text = shown(client, "/compare?runs=1,2")
         assert "Run 2 has measured nothing that could be compared." in text
 
@@ -291,7 +282,7 @@ class TestComparison:
 
 class TestSafety:
     def test_nothing_from_outside_becomes_markup(self, store: Store, client: Client) -> None:
-        run = small(
+        run = a_small_run(
             state=RunState.FAILED,
             error=HOSTILE.replace("\udcff", ""),
             stopped_by=None,
@@ -300,7 +291,7 @@ class TestSafety:
         bad = HOSTILE.replace("\udcff", "").replace("\x00", "")
         subjects: tuple[Subject, ...] = tuple(replace(s, dbms=bad) for s in run.subjects)
         number = keep(store, replace(run, subjects=subjects, suite=bad))
-        other = keep(store, small())
+        other = keep(store, a_small_run())
         for address in (
             "/",
             f"/?text={HOSTILE[:27]}",
@@ -352,7 +343,7 @@ class TestSafety:
     def test_every_answer_says_what_a_browser_may_do(
         self, store: Store, client: Client, address: str
     ) -> None:
-        keep(store, small())
+        keep(store, a_small_run())
         headers = client.get(address, headers=HERE).headers
         policy = headers["Content-Security-Policy"]
         assert policy.startswith("default-src 'none'; ")
@@ -375,7 +366,7 @@ class TestSafety:
 def test_a_fault_ends_one_answer_and_no_more(
     home: Home, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep(store, small())
+    keep(store, a_small_run())
     faults: list[Exception] = []
     client, said = client_of(home, faults=faults)
     with monkeypatch.context() as patch:
@@ -394,11 +385,11 @@ class TestStore:
         text = shown(client, "/", status=503)
         assert "There is nothing in the store" in text
         with Store.open(home.database) as store:
-            keep(store, small())
+            keep(store, a_small_run())
         assert numbers(shown(client, "/")) == [1]
 
     def test_pages_are_read_while_it_is_written(self, store: Store, client: Client) -> None:
-        run = running(small(), "c0ffee")
+        run = running(a_small_run(), "c0ffee")
         number = keep(store, run, samples(run, Shape(blocks=1)))
         for each in invocations(run, samples(run, SMALL)):
             if each.block == 0:
@@ -410,8 +401,7 @@ class TestStore:
 
     def test_nothing_is_written_to_it(self, home: Home, client: Client) -> None:
         with Store.open(home.database) as store:
-            run = small()
-            number = keep(store, run, samples(run, SMALL))
+            number = keep_small(store)
         before = home.database.read_bytes()
         for address in ("/", f"/runs/{number}", f"/runs/{number}/live"):
             assert client.get(address, headers=HERE).status_code == 200

@@ -14,6 +14,10 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
+from dbhone.cli.context import find_run
+from dbhone.home import Home, locate
+from dbhone.measurement.store import Store
+
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 Offer = tuple[str, str]
 """A word, and what stands beside it where a shell shows that."""
@@ -49,22 +53,16 @@ def _completer(
 
 def _runs(ctx: click.Context) -> Iterable[Offer]:
     """Return the newest runs of the chosen home, and ``last``."""
-    from dbhone.home import locate  # noqa: PLC0415 - a shell waits
-    from dbhone.measurement.store import Store  # noqa: PLC0415
-
-    home = locate(_home_option(ctx))
-    with Store.open_to_read(home.database) as store:
+    with Store.open_to_read(_home(ctx).database) as store:
         newest = store.runs()[-_NEWEST:]
     return [("last", "the newest"), *((str(run.id), run.title) for run in reversed(newest))]
 
 
 def _builds(ctx: click.Context) -> Iterable[Offer]:
     """Return the builds that the chosen home keeps, the newest first."""
-    from dbhone.compilation.manifest import all_builds  # noqa: PLC0415
-    from dbhone.home import locate  # noqa: PLC0415
+    from dbhone.compilation.manifest import all_builds  # noqa: PLC0415 - a shell waits
 
-    kept = all_builds(locate(_home_option(ctx)))
-    manifests = [build.manifest for build in reversed(kept)]
+    manifests = [build.manifest for build in reversed(all_builds(_home(ctx)))]
     return [(each.digest[:12], f"{each.dbms} {each.version} {each.variant}") for each in manifests]
 
 
@@ -82,11 +80,10 @@ builds_and_runs = _completer(_builds_and_runs)
 builds_runs_and_files = _completer(_builds_and_runs, files=True)
 
 
-def _experiments(ctx: click.Context) -> Iterable[Offer]:
+def _experiments(_: click.Context) -> Iterable[Offer]:
     """Return the experiments that ship, and files that may hold one."""
     from dbhone.experiment.load import shipped_names  # noqa: PLC0415
 
-    del ctx
     files = (str(path) for path in sorted(Path().glob("*.toml")))
     return [
         *((name, "ships with hone") for name in shipped_names()),
@@ -107,47 +104,42 @@ runs_and_experiments = _completer(_runs_and_experiments, files=True)
 
 
 @_completer
-def suites(ctx: click.Context) -> Iterable[Offer]:
+def suites(_: click.Context) -> Iterable[Offer]:
     """Return the suites."""
     from dbhone.workload import suite  # noqa: PLC0415
 
-    del ctx
     return [(name, suite.load(name).title) for name in suite.names()]
 
 
 @_completer
-def systems(ctx: click.Context) -> Iterable[Offer]:
+def systems(_: click.Context) -> Iterable[Offer]:
     """Return the DBMSs."""
     from dbhone.dbms.base import load_dbms, system_names  # noqa: PLC0415
 
-    del ctx
     return [(name, load_dbms(name).title) for name in system_names()]
 
 
 @_completer
-def goals(ctx: click.Context) -> Iterable[Offer]:
+def goals(_: click.Context) -> Iterable[Offer]:
     """Return the goals of doctor and setup."""
     from dbhone.experiment.goals import goal_names  # noqa: PLC0415
 
-    del ctx
     return [(name, "") for name in goal_names()]
 
 
 @_completer
-def questions(ctx: click.Context) -> Iterable[Offer]:
+def questions(_: click.Context) -> Iterable[Offer]:
     """Return the questions of init."""
     from dbhone.experiment import starters  # noqa: PLC0415
 
-    del ctx
     return list(starters.questions().items())
 
 
 @_completer
-def configs(ctx: click.Context) -> Iterable[Offer]:
+def configs(_: click.Context) -> Iterable[Offer]:
     """Return the named configs."""
     from dbhone.experiment.named_configs import config_names, load_config  # noqa: PLC0415
 
-    del ctx
     return [(name, load_config(name).title) for name in config_names()]
 
 
@@ -170,68 +162,57 @@ several_sets = _completer(_sets, separator=",")
 @functools.partial(_completer, separator=",")
 def versions(ctx: click.Context) -> Iterable[Offer]:
     """Return the known versions of the DBMS that the command line names, the newest first."""
-    from dbhone.home import locate  # noqa: PLC0415
     from dbhone.source.known_versions import known_versions  # noqa: PLC0415
 
     # While an option lacks its value, click leaves the arguments unread.
     named = (ctx.params.get("dbms"), *ctx.args)
-    known = reversed(known_versions(locate(_home_option(ctx))).versions)
+    known = reversed(known_versions(_home(ctx)).versions)
     return [(version.name, version.source) for version in known if version.dbms in named]
 
 
 @functools.partial(_completer, separator="+")
-def variants(ctx: click.Context) -> Iterable[Offer]:
+def variants(_: click.Context) -> Iterable[Offer]:
     """Return the transforms of which variants are made."""
     from dbhone import registry  # noqa: PLC0415
     from dbhone.compilation.transforms.base import DRAWER, Transform  # noqa: PLC0415
 
-    del ctx
     transforms = registry.load_all(DRAWER, Transform, what="transform")
     return [(name, transform.summary) for name, transform in transforms.items()]
 
 
 @_completer
-def levers(ctx: click.Context) -> Iterable[Offer]:
+def levers(_: click.Context) -> Iterable[Offer]:
     """Return the levers."""
     from dbhone import registry  # noqa: PLC0415
     from dbhone.instance.levers.base import DRAWER, Lever  # noqa: PLC0415
 
-    del ctx
     loaded = registry.load_all(DRAWER, Lever, what="lever")
     return [(name, lever.summary) for name, lever in loaded.items()]
 
 
 @_completer
-def compilers(ctx: click.Context) -> Iterable[Offer]:
+def compilers(_: click.Context) -> Iterable[Offer]:
     """Return the compilers that are installed."""
     from dbhone.compilation.toolchain import installed_names  # noqa: PLC0415
 
-    del ctx
     return [(name, "") for name in installed_names()]
 
 
 @_completer
-def published(ctx: click.Context) -> Iterable[Offer]:
+def published(_: click.Context) -> Iterable[Offer]:
     """Return the published results."""
     from dbhone.report.publication import load_publication, publication_names  # noqa: PLC0415
 
-    del ctx
     return [(name, load_publication(name).title) for name in publication_names()]
 
 
 @_completer
 def subjects(ctx: click.Context) -> Iterable[Offer]:
     """Return the subjects of the run that the command line names."""
-    from dbhone.cli.context import find_run  # noqa: PLC0415
-    from dbhone.home import locate  # noqa: PLC0415
-    from dbhone.measurement.store import Store  # noqa: PLC0415
-
-    home = locate(_home_option(ctx))
-    with Store.open_to_read(home.database) as store:
+    with Store.open_to_read(_home(ctx).database) as store:
         run = find_run(store, str(ctx.params.get("run") or "last"))
     return [(subject.name, subject.variant) for subject in run.subjects]
 
 
-def _home_option(ctx: click.Context) -> Path | None:
-    home: Path | None = ctx.find_root().params.get("home")
-    return home
+def _home(ctx: click.Context) -> Home:
+    return locate(ctx.find_root().params.get("home"))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from dbhone.errors import UsageError
 from dbhone.home import Home, Session, locate, open_session, open_traceless_session
@@ -34,11 +35,19 @@ class Context:
         """The home folder that was chosen."""
         return locate(self.home_option)
 
+    def tell(self, message: str | Text) -> None:
+        """Print a message as one line, however long it is."""
+        self.err.print(message, soft_wrap=True)
+
+    def show_line(self, result: str | Text) -> None:
+        """Print a result as one line, however long it is."""
+        self.out.print(result, soft_wrap=True)
+
     @contextlib.contextmanager
     def session(self) -> Iterator[Session]:
         """Be a session in the home folder, which is made if it does not exist."""
         if not self.home.root.exists():
-            self.err.print(f"making the home folder {self.home.root}", soft_wrap=True)
+            self.tell(f"making the home folder {self.home.root}")
         with open_session(self.home) as session:
             yield session
 

@@ -11,7 +11,7 @@ import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context
-from dbhone.cli.lines import numbers, words, write_output
+from dbhone.cli.lines import FILE, numbers, output_option, words, write_output
 from dbhone.cli.plan_view import print_plan
 from dbhone.cli.running import DURATION, PERCENT, SEED, execute_new
 from dbhone.experiment.model import Experiment
@@ -48,7 +48,7 @@ _OPTIONS = (
     click.option(
         "--data",
         metavar="DUMP",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         help="Dump on which a workload file, given as --suite, is replayed.",
     ),
     click.option("--size", help=f"Size of the suite.  [default: {_SIZE}]"),
@@ -73,12 +73,7 @@ _OPTIONS = (
     click.option(
         "--plan", is_flag=True, help="Show what would be done, and how long it takes; do nothing."
     ),
-    click.option(
-        "--output",
-        "-o",
-        type=click.Path(path_type=Path, dir_okay=False),
-        help="Write the experiment to this file instead of executing it.",
-    ),
+    output_option("Write the experiment to this file instead of executing it."),
     click.option(
         "--force",
         is_flag=True,
@@ -150,7 +145,5 @@ def write_or_execute(
     if request.output is None:
         return execute_new(context, experiment, refresh=request.refresh, force=request.force)
     write_output(request.output, experiment.text, force=request.force)
-    context.err.print(
-        f"wrote {request.output}: 'hone run {request.output}' executes it", soft_wrap=True
-    )
+    context.tell(f"wrote {request.output}: 'hone run {request.output}' executes it")
     return None

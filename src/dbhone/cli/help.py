@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -22,10 +22,10 @@ class Task(StrEnum):
 class HoneCommand(click.Command):
     """A command with the task that it is for, and examples of its use."""
 
-    def __init__(self, *args: Any, task: Task, examples: Iterable[str] = (), **kwargs: Any) -> None:
+    def __init__(self, *args: Any, task: Task, examples: tuple[str, ...], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.task = task
-        self.examples = tuple(examples)
+        self.examples = examples
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples, each on a line of its own, whatever its length."""
@@ -34,6 +34,13 @@ class HoneCommand(click.Command):
             with formatter.section("Examples"):
                 for example in self.examples:
                     formatter.write(f"{' ' * formatter.current_indent}{example}\n")
+
+
+def hone_command(
+    name: str, task: Task, *examples: str
+) -> Callable[[Callable[..., Any]], HoneCommand]:
+    """Return the decorator that makes a function the command of this name, with its examples."""
+    return click.command(name, cls=HoneCommand, task=task, examples=examples)
 
 
 def write_commands(formatter: click.HelpFormatter, commands: Mapping[str, click.Command]) -> None:

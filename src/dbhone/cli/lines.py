@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 from rich.table import Table
@@ -18,6 +19,8 @@ from rich.text import Text
 from dbhone.cli.context import Context
 from dbhone.errors import UsageError, disk_full
 from dbhone.files import write_whole
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _HEAD = 9
 """The length of the longest head, ``calibrate``."""
@@ -65,9 +68,14 @@ def facts(values: Iterable[tuple[str, str]]) -> Table:
     return table
 
 
-output_option = click.option(
-    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="File to write."
-)
+FILE = click.Path(path_type=Path, dir_okay=False)
+"""A path that is no folder's."""
+
+
+def output_option(text: str, *, metavar: str | None = None) -> Callable[[F], F]:
+    """Return the option that names the file to write, with this for its help."""
+    return click.option("--output", "-o", metavar=metavar, type=FILE, help=text)
+
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print it as JSON, for programs."
@@ -76,7 +84,7 @@ json_option = click.option(
 
 def print_json(context: Context, value: object) -> None:
     """Print a value as JSON, for programs."""
-    context.out.print(json.dumps(value, indent=2, ensure_ascii=False), soft_wrap=True)
+    context.show_line(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 _HYPHEN = Path("-")

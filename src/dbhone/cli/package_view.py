@@ -57,21 +57,21 @@ def _read(path: Path) -> bytes:
 
 
 def _show(context: Context, checked: Checked, *, trusted: bool) -> None:
-    out = context.out
-    out.print(headed("package  ", f"{checked.name}, {count_of(checked.files, 'file')}, all intact"))
-    out.print(headed("signature", _signature(checked, trusted=trusted)), soft_wrap=True)
-    out.print(headed("build    ", checked.build), soft_wrap=True)
-    out.print(headed("twice    ", second_build_in_words(checked.differing)), soft_wrap=True)
+    intact = f"{checked.name}, {count_of(checked.files, 'file')}, all intact"
+    context.out.print(headed("package  ", intact))
+    context.show_line(headed("signature", _signature(checked, trusted=trusted)))
+    context.show_line(headed("build    ", checked.build))
+    context.show_line(headed("twice    ", second_build_in_words(checked.differing)))
     if checked.lacks:
-        out.print(headed("lacks    ", "; ".join(checked.lacks), "bold yellow"), soft_wrap=True)
-    out.print(headed("verified ", _verified(checked)), soft_wrap=True)
-    out.print(headed("measured ", _measured(checked)), soft_wrap=True)
+        context.show_line(headed("lacks    ", "; ".join(checked.lacks), "bold yellow"))
+    context.show_line(headed("verified ", _verified(checked)))
+    context.show_line(headed("measured ", _measured(checked)))
     if checked.found is not None and not checked.measured:
         text = "hone's own build of this source and variant was measured, not these packages"
-        out.print(headed("note     ", text, "bold yellow"), soft_wrap=True)
+        context.show_line(headed("note     ", text, "bold yellow"))
     for reason in (checked.why_not_here, checked.why_perhaps_not_here):
         if reason is not None:
-            out.print(headed("note     ", reason, "bold yellow"), soft_wrap=True)
+            context.show_line(headed("note     ", reason, "bold yellow"))
 
 
 def _signature(checked: Checked, *, trusted: bool) -> str:

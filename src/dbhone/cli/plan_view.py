@@ -19,6 +19,7 @@ from dbhone.experiment.planning import make_plan
 from dbhone.experiment.room import check_room
 from dbhone.experiment.shortage import shortage
 from dbhone.home import Home
+from dbhone.report.wording import capital
 from dbhone.units import count_of, duration, size
 
 
@@ -47,7 +48,7 @@ def print_plan(context: Context, declared: Experiment) -> None:
             " measured minutes apart, and noise that lasts that long is in every effect."
         )
     for data in plan.data:
-        context.out.print(f"{_data(data)}.", soft_wrap=True)
+        context.show_line(f"{_data(data)}.")
     measuring = plan.measure.cost.seconds
     if measuring > 0:
         context.out.print(
@@ -58,23 +59,21 @@ def print_plan(context: Context, declared: Experiment) -> None:
         context.out.print(f"Left out, for lack of time: {', '.join(plan.tentative)}.")
     short = shortage(plan, declared)
     if short is not None:
-        reason = f"{short.reason[0].upper()}{short.reason[1:]}"
-        context.out.print(f"{reason}: {short.remedy}.", soft_wrap=True)
+        context.show_line(f"{capital(short.reason)}: {short.remedy}.")
     room = lack_of_room(declared, plan, context.home)
     if room is not None:
-        context.out.print(labelled("warning", room.message, "bold yellow"), soft_wrap=True)
-        context.out.print(labelled("next", room.hint or ""), soft_wrap=True)
+        context.show_line(labelled("warning", room.message, "bold yellow"))
+        context.show_line(labelled("next", room.hint or ""))
     for subject in declared.subjects:
         error = estimator.absence(declared, subject)
         if error is not None:
             _warn(context, subject, error)
     lacking = missing_for(declared, estimator)
     if lacking:
-        context.out.print(
-            labelled("warning", f"this machine lacks {lacking.describe()}", "bold yellow"),
-            soft_wrap=True,
+        context.show_line(
+            labelled("warning", f"this machine lacks {lacking.describe()}", "bold yellow")
         )
-        context.out.print(labelled("next", lacking.line()), soft_wrap=True)
+        context.show_line(labelled("next", lacking.line()))
 
 
 def lack_of_room(experiment: Experiment, plan: Plan, home: Home) -> MachineError | None:
@@ -88,12 +87,9 @@ def lack_of_room(experiment: Experiment, plan: Plan, home: Home) -> MachineError
 
 def _warn(context: Context, subject: SubjectDeclaration, error: HoneError) -> None:
     fate = "would be left out" if subject.optional else "cannot be measured here"
-    context.out.print(
-        labelled("warning", f"{subject.name} {fate}: {error.message}", "bold yellow"),
-        soft_wrap=True,
-    )
+    context.show_line(labelled("warning", f"{subject.name} {fate}: {error.message}", "bold yellow"))
     if error.hint is not None:
-        context.out.print(labelled("next", error.hint), soft_wrap=True)
+        context.show_line(labelled("next", error.hint))
 
 
 def _blocks(plan: Plan) -> str:

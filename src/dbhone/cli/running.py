@@ -28,7 +28,7 @@ from dbhone.experiment.run_lifecycle import begin
 from dbhone.experiment.schema import SEEDS
 from dbhone.experiment.shortage import Shortage, shortage
 from dbhone.files import write_whole
-from dbhone.home import Home, Session
+from dbhone.home import Session
 from dbhone.measurement.record import Design, Role, Run
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
@@ -76,7 +76,7 @@ def dbms_of_tree(context: Context, reference: str, *, refresh: bool = False) -> 
     """
     if refresh or not BuildEstimator(context.home).is_kept(reference):
         text = f"{reference} is fetched to see which DBMS it is; --dbms names it instead"
-        context.err.print(labelled("note", text), soft_wrap=True)
+        context.tell(labelled("note", text))
     with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
         tree = BuildService(session, listen, refresh=refresh).tree(reference)
         return recognise(tree.path, reference)
@@ -145,7 +145,7 @@ def execute_new(context: Context, experiment: Experiment, *, refresh: bool, forc
     with context.session() as session, open_store(context) as store:
         experiment = recorded(experiment, session.home, known_versions(session.home))
         run = begin(experiment, session, store)
-        context.err.print(headed(f"run {run.id}", experiment.title), soft_wrap=True)
+        context.tell(headed(f"run {run.id}", experiment.title))
         return execute(context, experiment, run, session=session, store=store, refresh=refresh)
 
 
@@ -157,7 +157,7 @@ def check(context: Context, experiment: Experiment, *, force: bool) -> None:
     estimator = BuildEstimator(context.home)
     check_folders(experiment)
     lacking = missing_for(experiment, estimator)
-    ensure_installed(context, lacking, "this experiment", context.home)
+    ensure_installed(context, lacking, "this experiment")
     plan = make_plan(experiment, estimator)
     check_room(experiment, plan, context.home)
     _tell_shortage(context, shortage(plan, experiment), "begins", force=force)
@@ -189,7 +189,7 @@ def _tell_shortage(context: Context, short: Shortage | None, anyway: str, *, for
     if short.certain and not force:
         raise UsageError(short.reason, hint=f"{short.remedy}; --force {anyway} anyway")
     text = f"{short.reason}: {short.remedy}"
-    context.err.print(labelled("note", text, "bold yellow"), soft_wrap=True)
+    context.tell(labelled("note", text, "bold yellow"))
 
 
 def execute(
@@ -203,7 +203,7 @@ def execute(
 ) -> Page:
     """Execute a run to its end and print what it found."""
     finished = perform(context, experiment, run, session=session, store=store, refresh=refresh)
-    return present(context, finished, store, session.home)
+    return present(context, finished, store)
 
 
 def perform(
@@ -244,21 +244,21 @@ def _hint_in_run(error: HoneError, again: str) -> str:
     return error.hint
 
 
-def present(context: Context, run: Run, store: Store, home: Home) -> Page:
+def present(context: Context, run: Run, store: Store) -> Page:
     """Write a finished run's reports, and print what it found, which is returned."""
-    page, written = save_reports(context, run, store, home)
+    page, written = save_reports(context, run, store)
     for path in written:
-        context.err.print(labelled("report", str(path)), soft_wrap=True)
+        context.tell(labelled("report", str(path)))
     context.err.print()
     show(page, context.out)
     missing = page.needs.seconds(page.needs.verdict_blocks)
     if run.stopped_by == "budget" and missing:
-        context.err.print(f"\n{resume_hint(run, missing)}", soft_wrap=True)
+        context.tell(f"\n{resume_hint(run, missing)}")
     return page
 
 
 def save_reports(
-    context: Context, run: Run, store: Store, home: Home, search: Search | None = None
+    context: Context, run: Run, store: Store, search: Search | None = None
 ) -> tuple[Page, tuple[Path, ...]]:
     """Write a run's reports into its folder; return its page and their paths.
 
@@ -270,13 +270,13 @@ def save_reports(
     if search is not None:
         page = dataclasses.replace(page, search=search)
     try:
-        return page, write_reports(page, home.runs / str(run.id))
+        return page, write_reports(page, context.home.runs / str(run.id))
     except OSError as error:
         text = (
             f"the reports were not written ({error.strerror}): 'hone report {run.id}' shows what"
             " was found again"
         )
-        context.err.print(labelled("note", text, "bold yellow"), soft_wrap=True)
+        context.tell(labelled("note", text, "bold yellow"))
         return page, ()
 
 
@@ -313,7 +313,7 @@ def answer(context: Context, page: Page, tolerance: float | None, *, bisects: bo
     """
     result = run_answer(page, tolerance=tolerance, tolerates_certain=bisects)
     code = _bisect_code(result) if bisects else result.answer
-    context.err.print(f"exit code {code.value}: {result.sentence}", soft_wrap=True)
+    context.tell(f"exit code {code.value}: {result.sentence}")
     return code.value
 
 

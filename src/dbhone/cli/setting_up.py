@@ -9,11 +9,11 @@ import click
 from dbhone.cli.context import Context
 from dbhone.cli.lines import labelled
 from dbhone.errors import ToolError, UsageError
-from dbhone.home import Home, make_folder, make_root
+from dbhone.home import make_folder, make_root
 from dbhone.requirements import Missing, install, installable
 
 
-def ensure_installed(context: Context, lacking: Missing, what: str, home: Home) -> None:
+def ensure_installed(context: Context, lacking: Missing, what: str) -> None:
     """Have what ``what`` needs: install what is missing if the user agrees.
 
     Raises ToolError, with the one line to run, if the user does not, or if hone may not or cannot
@@ -25,12 +25,10 @@ def ensure_installed(context: Context, lacking: Missing, what: str, home: Home) 
         raise ToolError(
             f"{what} needs {lacking.describe()}", hint=f"install all of it: {lacking.line()}"
         )
-    install_with_message(context, lacking, home)
+    install_with_message(context, lacking)
 
 
-def offer_installing(
-    context: Context, lacking: Missing, what: str, home: Home, *, ask: bool
-) -> None:
+def offer_installing(context: Context, lacking: Missing, what: str, *, ask: bool) -> None:
     """Install what only ``what`` needs, if the user agrees; say how where he is not asked.
 
     Raises ToolError if it cannot be installed.
@@ -39,20 +37,20 @@ def offer_installing(
         return
     if not (ask and _can_ask(context) and installable()):
         text = f"{what} needs {lacking.describe()}: {lacking.line()}"
-        context.err.print(labelled("note", text), soft_wrap=True)
+        context.tell(labelled("note", text))
     elif _agrees(context, lacking, what):
-        install_with_message(context, lacking, home)
+        install_with_message(context, lacking)
 
 
-def install_with_message(context: Context, lacking: Missing, home: Home) -> None:
+def install_with_message(context: Context, lacking: Missing) -> None:
     """Install what is missing, and say so. Raises ToolError if it is missing still.
 
     The log is kept in the home folder, which is made if it does not exist.
     """
-    context.err.print(f"installing {lacking.describe()} ...", soft_wrap=True)
-    make_root(home)
-    make_folder(home.logs, shared=False)
-    log = home.logs / "setup.log"
+    context.tell(f"installing {lacking.describe()} ...")
+    make_root(context.home)
+    make_folder(context.home.logs, shared=False)
+    log = context.home.logs / "setup.log"
     install(lacking, log)
     left = Missing(requirements=tuple(need for need in lacking.requirements if not need.is_met()))
     if left:
@@ -80,5 +78,5 @@ def _can_ask(context: Context) -> bool:
 
 
 def _agrees(context: Context, lacking: Missing, what: str) -> bool:
-    context.err.print(f"{what} needs {lacking.describe()}.", soft_wrap=True)
+    context.tell(f"{what} needs {lacking.describe()}.")
     return click.confirm("Install it now?", default=True, err=True)

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from dbhone.measurement.build_facts import BuildTimings, CodeLayout
 from dbhone.measurement.record import Subject
-from dbhone.report.context import EMPTY, ReportContext
-from dbhone.report.table import Cell, Column, Row, Table, columns
+from dbhone.report.context import ReportContext
+from dbhone.report.table import Column, Row, Table, columns, text_row
 from dbhone.report.wording import number
 from dbhone.units import duration, size
 
@@ -103,7 +103,7 @@ def _rows(builds: list[_BuiltSubjects], base: _BuiltSubjects | None) -> list[Row
         whole = compared.subject.binary_bytes
         lines.append(("Binary, ratio", [_ratio(binary_size, whole) for binary_size in sizes]))
     lines += _layout_lines([build.subject.layout for build in builds])
-    return [Row(cells=tuple(Cell(text=text) for text in (name, *texts))) for name, texts in lines]
+    return [text_row(name, *texts) for name, texts in lines]
 
 
 def _layout_lines(layouts: list[CodeLayout | None]) -> Iterator[tuple[str, list[str]]]:
@@ -165,12 +165,7 @@ def _ranking(
         for name, (seconds, _) in times.items():
             longest[name] = max(seconds, longest.get(name, 0.0))
     rows = tuple(
-        Row(
-            cells=(
-                Cell(text=name),
-                *(Cell(text=times[name][1]) if name in times else EMPTY for times in by_build),
-            )
-        )
+        text_row(name, *(times[name][1] if name in times else "" for times in by_build))
         for name in sorted(longest, key=lambda name: (-longest[name], name))[:_MOST_ROWS]
     )
     if rows:

@@ -17,6 +17,7 @@ from dbhone.measurement.record import Group, Role, wholes
 from dbhone.report.context import label
 from dbhone.report.drawing import LEAST_REACH, Picture, named_axis, panel_header, svg
 from dbhone.report.page import Page
+from dbhone.report.table import Interval
 from dbhone.report.wording import ends, ratio, verdict_words
 from dbhone.safe_text import printable
 
@@ -26,14 +27,6 @@ _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _DOUBLINGS = math.log(2.2)
 _PANEL, _GAP = 118, 30
 _MOST_IN_WORDS = 12
-_COLOURS = {
-    Direction.BETTER: "var(--better)",
-    Direction.WORSE: "var(--worse)",
-    Direction.LIKELY_BETTER: "var(--same)",
-    Direction.LIKELY_WORSE: "var(--same)",
-    Direction.SAME: "var(--same)",
-    Direction.UNKNOWN: "var(--same)",
-}
 _SHAPES = {
     Direction.BETTER: "triangle-right",
     Direction.WORSE: "triangle-left",
@@ -41,6 +34,10 @@ _SHAPES = {
     Direction.LIKELY_WORSE: "triangle-left",
     Direction.SAME: "circle",
     Direction.UNKNOWN: "diamond",
+}
+_COLOURS = dict.fromkeys(_SHAPES, "var(--same)") | {
+    Direction.BETTER: "var(--better)",
+    Direction.WORSE: "var(--worse)",
 }
 
 
@@ -148,12 +145,9 @@ def _names(page: Page, names: set[str]) -> dict[str, str]:
 
 
 def _point(effect: Effect | Summary) -> dict[str, Any]:
-    return {
-        "ratio": effect.ratio,
-        "low": effect.low if effect.low is not None else effect.ratio,
-        "high": effect.high if effect.high is not None else effect.ratio,
-        "tone": direction_of(effect).value,
-    }
+    own = Interval.of(effect)
+    tone = direction_of(effect).value
+    return {"ratio": own.ratio, "low": own.low, "high": own.high, "tone": tone}
 
 
 def _reach(effects: Sequence[Effect | Summary], *, whole: bool) -> float:

@@ -10,7 +10,7 @@ from dbhone.analysis.levels import Level
 from dbhone.analysis.verdict import Analysis, Effect, Summary, overall
 from dbhone.measurement.metric import THROUGHPUT, Metric
 from dbhone.measurement.record import Group, Role, Run, Step, Subject, wholes
-from dbhone.report.table import Cell, Column, Row, Table
+from dbhone.report.table import Cell, Row, Table, text_columns
 from dbhone.report.wording import compiler, joined, short_flag
 from dbhone.units import count_of
 
@@ -79,10 +79,16 @@ class ReportContext:
         steps = self.steps(in_sample=in_sample)
         return f"{self.part_title(in_sample)}: {_counted(steps)}{kind}."
 
-    def find(self, subject: Subject, in_sample: bool, group: Group | None) -> Summary | None:
-        """Return a throughput summary."""
+    def find(
+        self,
+        subject: Subject,
+        in_sample: bool,
+        group: Group | None = None,
+        metric: Metric = THROUGHPUT,
+    ) -> Summary | None:
+        """Return a summary over a group of a part's steps, without a group over all of them."""
         return self.analysis.summary(
-            subject.name, in_sample=in_sample, group=group, metric=THROUGHPUT.name
+            subject.name, in_sample=in_sample, group=group, metric=metric.name
         )
 
     def effect(self, subject: Subject, step: Step, metric: Metric) -> Effect | None:
@@ -210,7 +216,7 @@ def differences_table(context: ReportContext) -> Table | None:
     return Table(
         title="What differs",
         caption=f"Only what tells the subjects apart.{_alike(texts_by_aspect, _shared(subjects))}",
-        columns=tuple(Column(title=title, numeric=False) for title in ("Subject", *differing)),
+        columns=text_columns(("Subject", *differing)),
         rows=tuple(
             subject_row(subject, (Cell(text=aspects[name](subject)) for name in differing))
             for subject in subjects

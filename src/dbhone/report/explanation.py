@@ -28,7 +28,7 @@ from dbhone.analysis.stacks import (
     totals,
 )
 from dbhone.analysis.waits import WaitDifferences, wait_differences
-from dbhone.report.context import EMPTY
+from dbhone.report.context import heading
 from dbhone.report.table import Cell, Column, Row, Table, columns
 from dbhone.report.wording import capital, number
 
@@ -163,7 +163,7 @@ def explanation(
 def _function_rows(functions: Sequence[FunctionDifference], said: Wording) -> Iterator[Row]:
     """Yield the functions below their modules, that with the largest difference first."""
     for module in dict.fromkeys(it.call.module for it in functions):
-        yield Row(cells=(Cell(text=module), *[EMPTY] * 4), heading=True)
+        yield heading(module, 5)
         for it in functions:
             if it.call.module == module:
                 name = Cell(text=it.call.function or "(no name)")

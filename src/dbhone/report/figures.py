@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import statistics
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from itertools import product
 
 from dbhone.measurement.metric import (
     CONTEXT_SWITCHES,
@@ -15,7 +14,6 @@ from dbhone.measurement.metric import (
     LATENCY_P95,
     METRICS,
     PEAK_MEMORY,
-    SYSTEM_SECONDS,
     THROUGHPUT,
     Metric,
 )
@@ -38,119 +36,21 @@ class BlockFigures:
     figures: Mapping[Metric, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
-    """How long an operation took one subject on one step, in each block in which it is known.
-
-    ``seconds`` are wall time for each operation: the inverse of throughput, that of all clients
-    together. ``memory`` is the peak memory in bytes, block by block, empty where a block has none.
-    ``cpu`` are the subject's CPU seconds for each operation and ``kernel`` those of them in the
-    kernel, of the blocks in which they were measured.
-    """
-
-    subject: Subject
-    step: Step
-    seconds: tuple[float, ...]
-    memory: tuple[float, ...]
-    cpu: tuple[float, ...]
-    kernel: tuple[float, ...]
-
-    @property
-    def system(self) -> float:
-        """The arithmetic mean of the CPU seconds in the kernel, 0 where they are not known."""
-        return statistics.fmean(self.kernel) if self.kernel else 0.0
-
-    @property
-    def user(self) -> float:
-        """The arithmetic mean of the CPU seconds, those in the kernel apart; 0 if not measured."""
-        return max(0.0, statistics.fmean(self.cpu) - self.system) if self.cpu else 0.0
-
-    @property
-    def mean(self) -> float:
-        """The arithmetic mean of the seconds."""
-        return statistics.fmean(self.seconds)
-
-    @property
-    def median(self) -> float:
-        """The median of the seconds."""
-        return statistics.median(self.seconds)
-
-    @property
-    def standard_deviation(self) -> float | None:
-        """The seconds' standard deviation with n - 1, None for one block."""
-        return statistics.stdev(self.seconds) if len(self.seconds) > 1 else None
-
-
 def block_figures(page: Page, metrics: Sequence[Metric] = METRICS) -> Iterator[BlockFigures]:
     """Yield what was measured, by part (held-out first), block, step and subject as shown."""
-    rows = _Rows(page, metrics)
+    samples = page.samples
+    values = {metric: samples.of(metric) for metric in metrics if samples.has(metric)}
+    subjects = [subject for subject in page.ordered if subject.name in samples.subjects]
+    known_steps = [step for step in page.run.steps if step.name in samples.steps]
     for part in page.in_sample:
-        steps = [step for step in page.run.steps if step.in_sample is part]
-        for block in rows.blocks:
-            for step in steps:
-                for subject in page.ordered:
-                    figures = rows.figures(subject, step, block)
-                    if figures:
-                        yield BlockFigures(subject=subject, step=step, block=block, figures=figures)
-
-
-def timings(page: Page) -> Iterator[Timing]:
-    """Yield how long operations took, by step in the run's order and subject as shown."""
-    by_step: dict[tuple[str, str], list[BlockFigures]] = {}
-    for measured in block_figures(page, (*METRICS, SYSTEM_SECONDS)):
-        if measured.figures.get(THROUGHPUT):
-            by_step.setdefault((measured.step.name, measured.subject.name), []).append(measured)
-    for step in page.run.steps:
-        for subject in page.ordered:
-            measurements = by_step.get((step.name, subject.name), [])
-            if measurements:
-                yield _timing(subject, step, measurements)
-
-
-def _timing(subject: Subject, step: Step, measured: list[BlockFigures]) -> Timing:
-    rates = [measurement.figures[THROUGHPUT] for measurement in measured]
-    return Timing(
-        subject=subject,
-        step=step,
-        seconds=tuple(1 / rate for rate in rates),
-        memory=_whole(measured, PEAK_MEMORY),
-        cpu=_known(measured, CPU_SECONDS),
-        kernel=_known(measured, SYSTEM_SECONDS),
-    )
-
-
-def _whole(measured: list[BlockFigures], metric: Metric) -> tuple[float, ...]:
-    """Return the values of a metric, none if any is missing."""
-    known = _known(measured, metric)
-    return known if len(known) == len(measured) else ()
-
-
-def _known(measured: list[BlockFigures], metric: Metric) -> tuple[float, ...]:
-    """Return the values of a metric that there are."""
-    values = (measurement.figures.get(metric) for measurement in measured)
-    return tuple(value for value in values if value is not None)
-
-
-class _Rows:
-    """A page's samples, by where each is."""
-
-    def __init__(self, page: Page, metrics: Sequence[Metric]) -> None:
-        self._samples = page.samples
-        self._metrics = [metric for metric in metrics if page.samples.has(metric)]
-        self.blocks: list[int] = page.samples.blocks.tolist()
-
-    def figures(self, subject: Subject, step: Step, block: int) -> dict[Metric, float]:
-        samples = self._samples
-        if subject.name not in samples.subjects or step.name not in samples.steps:
-            return {}
-        row, column = samples.subjects.index(subject.name), samples.steps.index(step.name)
-        values = samples.values[row, column, :, self.blocks.index(block)]
-        known = dict(zip(samples.metrics, values.tolist(), strict=True))
-        return {
-            metric: known[metric.name]
-            for metric in self._metrics
-            if np.isfinite(known[metric.name])
-        }
+        steps = [step for step in known_steps if step.in_sample is part]
+        for at, block in enumerate(samples.blocks.tolist()):
+            for step, subject in product(steps, subjects):
+                place = samples.subjects.index(subject.name), samples.steps.index(step.name), at
+                own = {metric: float(of_metric[place]) for metric, of_metric in values.items()}
+                figures = {metric: value for metric, value in own.items() if math.isfinite(value)}
+                if figures:
+                    yield BlockFigures(subject=subject, step=step, block=block, figures=figures)
 
 
 UNITS: Mapping[Metric, str] = {

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from dbhone.analysis.gravity import COMPILERS_DIFFER
-from dbhone.analysis.sample_size import SampleSize
 from dbhone.analysis.trust import TrustGrade
 from dbhone.analysis.verdict import (
     MINIMUM_BLOCKS,
@@ -72,41 +70,6 @@ _LEAST_TOLD = 0.0005
 _BY_CHANCE = "one of several comparisons can show that by chance"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _HeadlineData:
-    """What the headline is written from."""
-
-    run: Run
-    base: Subject
-    analysis: Analysis
-    needs: SampleSize
-
-    @property
-    def in_sample(self) -> bool:
-        return self.analysis.judged_in_sample
-
-    def sets(self, *, in_sample: bool) -> list[str]:
-        return sorted({workload(step) for step in self.run.steps if step.in_sample is in_sample})
-
-    def named(self, *, in_sample: bool) -> str:
-        sets = self.sets(in_sample=in_sample)
-        return joined(sets) if len(sets) <= _MOST_NAMED else f"{len(sets)} sets"
-
-    @property
-    def threads(self) -> str:
-        """Return at how many threads it was measured, if at more than one number."""
-        numbers = {step.threads for step in self.run.steps if step.threads is not None}
-        return f" at {min(numbers)} to {max(numbers)} threads" if len(numbers) > 1 else ""
-
-    def reach(self, summary: Summary) -> str:
-        if summary.low is None or summary.high is None:
-            return f"{summary.blocks} blocks"
-        low, high = (format_ratio(bound, summary) for bound in (summary.low, summary.high))
-        confidence = f"{self.analysis.confidence * 100:.0f} %"
-        chance = f"; {_BY_CHANCE}" if likely(summary) else ""
-        return f"{confidence} interval {low} to {high}, {summary.blocks} blocks{chance}"
-
-
 def headline(findings: Findings, *, history: str | None = None) -> str:
     """Return the answer, in a sentence or two that stand alone.
 
@@ -120,15 +83,14 @@ def headline(findings: Findings, *, history: str | None = None) -> str:
     if run.base.broken is not None:
         return f"There is no verdict: the base {run.base.name} broke ({run.base.broken})."
     candidates = [subject for subject in findings.trusted if subject.role is Role.CANDIDATE]
-    data = _HeadlineData(run=run, base=run.base, analysis=findings.analysis, needs=findings.needs)
     versions = findings.history.versions if findings.history else ()
-    text = _of_versions(data, versions, history) if history else _finding(data, candidates)
+    text = _of_versions(findings, versions, history) if history else _finding(findings, candidates)
     text += _of_compilers(findings) if history else _left_out(findings.left_out)
     grade, reason = findings.trust.grade, findings.trust.reason
     sound = [subject for subject in run.subjects if subject.broken is None]
-    if grade is TrustGrade.NONE and _is_judged(data, sound):
+    if grade is TrustGrade.NONE and _is_judged(findings, sound):
         return f"Not to be trusted, since {reason}: {text}"
-    if grade is TrustGrade.LIMITED and _is_judged(data, candidates):
+    if grade is TrustGrade.LIMITED and _is_judged(findings, candidates):
         return f"{text} Trust is limited: {reason}."
     return text
 
@@ -152,50 +114,50 @@ def _of_compilers(findings: Findings) -> str:
     )
 
 
-def _is_judged(data: _HeadlineData, subjects: Sequence[Subject]) -> bool:
+def _is_judged(findings: Findings, subjects: Sequence[Subject]) -> bool:
     """Return whether there is a verdict on one of these subjects."""
-    scores = (overall(data.analysis, subject.name) for subject in subjects)
+    scores = (overall(findings.analysis, subject.name) for subject in subjects)
     return any(score and score.verdict != Verdict.NOT_ENOUGH_DATA for score in scores)
 
 
-def _finding(data: _HeadlineData, candidates: list[Subject]) -> str:
-    controls = [subject for subject in data.run.subjects if subject.role is Role.CONTROL]
+def _finding(findings: Findings, candidates: list[Subject]) -> str:
+    controls = [subject for subject in findings.run.subjects if subject.role is Role.CONTROL]
     compared = candidates or controls
     if not compared:
-        return f"There is no verdict: nothing was compared with {data.base.name}."
+        return f"There is no verdict: nothing was compared with {findings.analysis.base}."
     whole = [subject for subject in compared if subject.broken is None]
     if not whole:
         return f"There is no verdict: {listed([subject.name for subject in compared])} broke."
-    scores = [overall(data.analysis, subject.name) for subject in whole]
+    scores = [overall(findings.analysis, subject.name) for subject in whole]
     known = [score for score in scores if score is not None]
     judged = [score for score in known if score.verdict != Verdict.NOT_ENOUGH_DATA]
     if not judged:
-        return _without_verdict(data, known)
-    best = find_best(data.analysis, whole)
+        return _without_verdict(findings, known)
+    best = find_best(findings.analysis, whole)
     if best is None:
-        return _of_controls(data, judged)
-    winner = find_winner(data.analysis, whole)
-    dissent = dissenting_steps(data.run, data.analysis, best)
+        return _of_controls(findings, judged)
+    winner = find_winner(findings.analysis, whole)
+    dissent = dissenting_steps(findings.run, findings.analysis, best)
     # What is not ruled out is of use where no step shows a difference.
-    noise = controls_of(data.analysis, data.run.subjects)
+    noise = controls_of(findings.analysis, findings.run.subjects)
     left_open = () if dissent else tuple(_open(best, judged, noise))
     if winner is not None:
         subject = next(subject for subject in whole if subject.name == winner.subject)
-        text = f"{_winner(data, subject, winner)}{_selection_bias_note(winner, judged)}"
-        if subject.name in data.run.rejected:
-            return f"{text} But it was rejected: {data.run.rejected[subject.name]}."
+        text = f"{_winner(findings, subject, winner)}{_selection_bias_note(winner, judged)}"
+        if subject.name in findings.run.rejected:
+            return f"{text} But it was rejected: {findings.run.rejected[subject.name]}."
     elif len(candidates) == 1:
-        text = _of_one(data, best, left_open)
+        text = _of_one(findings, best, left_open)
         # Where steps dissent, they are what there is to say.
-        text += "" if dissent else _cost(data, best)
+        text += "" if dissent else _cost(findings, best)
     else:
-        text = _nothing_faster(data, best, judged, left_open)
+        text = _nothing_faster(findings, best, judged, left_open)
     return f"{text} But {dissent}" if dissent else text
 
 
-def _without_verdict(data: _HeadlineData, scores: list[Summary]) -> str:
+def _without_verdict(findings: Findings, scores: list[Summary]) -> str:
     """Return the answer of a run with too few blocks; it may have been meant to have no more."""
-    most, base = data.run.design.max_blocks, data.base.name
+    most, base = findings.run.design.max_blocks, findings.analysis.base
     blocks = max((score.blocks for score in scores), default=0)
     if scores and most < MINIMUM_BLOCKS:
         best = max(scores, key=lambda score: score.ratio)
@@ -208,39 +170,40 @@ def _without_verdict(data: _HeadlineData, scores: list[Summary]) -> str:
     return (
         f"There is no verdict yet: a verdict needs {MINIMUM_BLOCKS} blocks, "
         f"and {blocks or 'none'} {'was' if blocks == 1 else 'were'} measured: "
-        f"{data.needs.verdict_words}."
+        f"{findings.needs.verdict_words}."
     )
 
 
-def _of_controls(data: _HeadlineData, scores: list[Summary]) -> str:
+def _of_controls(findings: Findings, scores: list[Summary]) -> str:
     """Return the answer of a run that compared its base with nothing but itself."""
-    base = data.base.name
-    text = "; ".join(_control(data, score) for score in scores)
+    base = findings.analysis.base
+    text = "; ".join(_control(findings, score) for score in scores)
     return f"Nothing was compared with {base} but {base} itself: {text}."
 
 
-def _control(data: _HeadlineData, score: Summary) -> str:
-    judged = data.analysis.judged(score.subject)
+def _control(findings: Findings, score: Summary) -> str:
+    judged = findings.analysis.judged(score.subject)
     differing = sum(differs(score) for score in judged)
-    text = f"{score.subject} runs {_where(data)} {_times(score)} as fast ({data.reach(score)})"
+    text = f"{score.subject} runs {_where(findings)} {_as_fast(findings, score)}"
     if score.findable is not None:
         text = f"{text}, where {_would_be_found(score.findable)}"
     verb = "differ" if differing > 1 else "differs"
     return f"{text}, and {differing or 'none'} of {count_of(len(judged), 'figure')} {verb}"
 
 
-def _winner(data: _HeadlineData, subject: Subject, score: Summary) -> str:
+def _winner(findings: Findings, subject: Subject, score: Summary) -> str:
     text = (
         f"On this machine {subject.name} ({compiler(subject.compiler)}) runs "
-        f"{_where(data)} {_times(score)} as fast as {data.base.name} ({data.reach(score)})"
+        f"{_where(findings)} {_times(score)} as fast as {findings.analysis.base}"
+        f" ({_reach(findings, score)})"
     )
     which = "it was trained on" if subject.trained_on else "others were trained on"
-    if data.in_sample:
+    if findings.analysis.judged_in_sample:
         return f"{text}, measured only on what {which}."
-    trained = data.analysis.summary(subject.name, in_sample=True, metric=THROUGHPUT.name)
+    trained = findings.analysis.summary(subject.name, in_sample=True, metric=THROUGHPUT.name)
     if trained is None:
         return f"{text}."
-    sets = data.named(in_sample=True)
+    sets = _trained_sets(findings.run)
     if trained.verdict in (Verdict.FASTER, Verdict.SLOWER):
         return f"{text}, and {_times(trained)} on {sets}, which {which}."
     return f"{text}; on {sets}, which {which}, the verdict is: {trained.verdict}."
@@ -259,43 +222,43 @@ def _selection_bias_note(winner: Summary, judged: Sequence[Summary]) -> str:
     )
 
 
-def _of_one(data: _HeadlineData, score: Summary, left_open: Sequence[str]) -> str:
+def _of_one(findings: Findings, score: Summary, left_open: Sequence[str]) -> str:
     """Return the answer for the only candidate, which is not faster, and what it leaves open."""
-    base, subject, reach = data.base.name, score.subject, data.reach(score)
+    base, subject = findings.analysis.base, score.subject
     if score.verdict == Verdict.SLOWER:
-        return f"{_is_slower(data, score)}."
+        return f"{_is_slower(findings, score)}."
     text = (
-        f"No difference was found between {subject} and {base} on {_where(data)}: "
-        f"{subject} runs {_times(score)} as fast ({reach})"
+        f"No difference was found between {subject} and {base} on {_where(findings)}: "
+        f"{subject} runs {_as_fast(findings, score)}"
     )
     return f"{'; '.join([text, *left_open])}."
 
 
-def _cost(data: _HeadlineData, score: Summary) -> str:
+def _cost(findings: Findings, score: Summary) -> str:
     """Return what decides where throughput does not: what an operation costs, if that differs."""
-    spent = certain_cost(data.analysis, data.run.subjects, score.subject)
+    spent = certain_cost(findings.analysis, findings.run.subjects, score.subject)
     if spent is None or score.verdict != Verdict.NO_DIFFERENCE:
         return ""
-    words = cost_words(spent, data.base.name, server=serves(data.run.steps))
+    words = cost_words(spent, findings.analysis.base, server=serves(findings.run.steps))
     return f" But an operation {words}: {spent.verdict}."
 
 
-def _is_slower(data: _HeadlineData, score: Summary) -> str:
+def _is_slower(findings: Findings, score: Summary) -> str:
     return (
-        f"{score.subject} is slower than {data.base.name} on {_where(data)}: "
-        f"{_times(score)} as fast ({data.reach(score)})"
+        f"{score.subject} is slower than {findings.analysis.base} on {_where(findings)}: "
+        f"{_as_fast(findings, score)}"
     )
 
 
-def _of_versions(data: _HeadlineData, versions: Sequence[str], changes: str) -> str:
+def _of_versions(findings: Findings, versions: Sequence[str], changes: str) -> str:
     """Return how the newest version compares with the oldest, and what changed between them."""
     oldest, newest = versions[0], versions[-1]
-    score = overall(data.analysis, newest) if data.base.name == oldest else None
+    score = overall(findings.analysis, newest) if findings.analysis.base == oldest else None
     if score is None or score.verdict == Verdict.NOT_ENOUGH_DATA:
-        return f"From {oldest} to {newest} on {_where(data)}, {changes}"
-    where, times, reach = _where(data), f"{_times(score)} as fast", data.reach(score)
+        return f"From {oldest} to {newest} on {_where(findings)}, {changes}"
+    where, times, reach = _where(findings), f"{_times(score)} as fast", _reach(findings, score)
     if score.verdict == Verdict.SLOWER:
-        first = _is_slower(data, score)
+        first = _is_slower(findings, score)
     elif score.verdict == Verdict.FASTER:
         first = f"{newest} runs {where} {times} as {oldest} ({reach})"
     else:
@@ -306,11 +269,11 @@ def _of_versions(data: _HeadlineData, versions: Sequence[str], changes: str) -> 
 
 
 def _nothing_faster(
-    data: _HeadlineData, best: Summary, scores: Sequence[Summary], left_open: Sequence[str]
+    findings: Findings, best: Summary, scores: Sequence[Summary], left_open: Sequence[str]
 ) -> str:
     text = (
-        f"Nothing is faster than {data.base.name} on {_where(data)}: the best, "
-        f"{best.subject}, runs {_times(best)} as fast ({data.reach(best)})"
+        f"Nothing is faster than {findings.analysis.base} on {_where(findings)}: the best, "
+        f"{best.subject}, runs {_as_fast(findings, best)}"
     )
     return f"{'; '.join([text, *left_open, *_slower(scores)])}."
 
@@ -353,18 +316,42 @@ def _would_be_found(difference: float) -> str:
     return f"a difference of {difference * 100:.1f} % would have been found in half of such runs"
 
 
+def _as_fast(findings: Findings, summary: Summary) -> str:
+    return f"{_times(summary)} as fast ({_reach(findings, summary)})"
+
+
 def _times(summary: Summary) -> str:
     return f"{format_ratio(summary.ratio, summary)} times"
 
 
-def _where(data: _HeadlineData) -> str:
+def _reach(findings: Findings, summary: Summary) -> str:
+    """Return a summary's interval, and the number of its blocks."""
+    if summary.low is None or summary.high is None:
+        return f"{summary.blocks} blocks"
+    low, high = (format_ratio(bound, summary) for bound in (summary.low, summary.high))
+    confidence = f"{findings.analysis.confidence * 100:.0f} %"
+    chance = f"; {_BY_CHANCE}" if likely(summary) else ""
+    return f"{confidence} interval {low} to {high}, {summary.blocks} blocks{chance}"
+
+
+def _where(findings: Findings) -> str:
     """Return what was run: ``speedtest1's held-out sets``."""
-    trained, held_out = (data.sets(in_sample=in_sample) for in_sample in (True, False))
-    suite = data.run.suite_name
-    if not trained:
-        return f"{suite}{data.threads}"
-    if data.in_sample:
-        return f"{suite}'s {data.named(in_sample=True)}{data.threads}"
+    suite, held_out = findings.run.suite_name, _sets(findings.run, in_sample=False)
+    numbers = {step.threads for step in findings.run.steps if step.threads is not None}
+    threads = f" at {min(numbers)} to {max(numbers)} threads" if len(numbers) > 1 else ""
+    if not _sets(findings.run, in_sample=True):
+        return f"{suite}{threads}"
+    if findings.analysis.judged_in_sample:
+        return f"{suite}'s {_trained_sets(findings.run)}{threads}"
     if len(held_out) == 1:
-        return f"{suite}'s held-out set {held_out[0]}{data.threads}"
-    return f"{suite}'s held-out sets{data.threads}"
+        return f"{suite}'s held-out set {held_out[0]}{threads}"
+    return f"{suite}'s held-out sets{threads}"
+
+
+def _trained_sets(run: Run) -> str:
+    sets = _sets(run, in_sample=True)
+    return joined(sets) if len(sets) <= _MOST_NAMED else f"{len(sets)} sets"
+
+
+def _sets(run: Run, *, in_sample: bool) -> list[str]:
+    return sorted({workload(step) for step in run.steps if step.in_sample is in_sample})

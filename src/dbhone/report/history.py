@@ -132,30 +132,23 @@ def _sentence(history: History, short: Mapping[str, str]) -> str | None:
     if not known:
         return None
     changed = sorted(
-        (step for step in history.steps if step.shown_changes), key=_largest, reverse=True
+        (step for step in history.steps if step.shown_changes),
+        key=lambda trend: -max(change.size for change in trend.shown_changes),
     )
     if not changed:
         return (
             f"no change was found in {count_of(len(known), 'step')} "
             f"(half of such runs would have found one of {_findable(known)})."
         )
-    texts = [
-        f"{short[change.step or '']} {_all_changes_text(change)}" for change in changed[:_MOST_TOLD]
-    ]
+    texts = []
+    for trend in changed[:_MOST_TOLD]:
+        words = joined([_change_words(change, trend) for change in trend.shown_changes])
+        texts.append(f"{short[trend.step or '']} {words}")
     more = len(changed) - len(texts)
     if more:
         texts.append(f"and {more} more")
     count = f"{len(changed)} of {count_of(len(history.steps), 'step')}"
     return f"{count} changed: {'; '.join(texts)}."
-
-
-def _largest(trend: VersionTrend) -> float:
-    return max(change.size for change in trend.shown_changes)
-
-
-def _all_changes_text(trend: VersionTrend) -> str:
-    """Return all changes of a trend in words."""
-    return joined([_change_words(change, trend) for change in trend.shown_changes])
 
 
 def _findable(known: Sequence[VersionTrend]) -> str:

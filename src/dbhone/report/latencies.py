@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dbhone.analysis.levels import Level
 from dbhone.measurement.metric import LATENCY_P50, LATENCY_P95, LATENCY_P99, Metric
@@ -22,18 +21,13 @@ MILLISECONDS = 1e3
 _FAMILY = "batch:"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Latencies:
-    """The percentiles of one part's steps."""
+def latencies(context: ReportContext) -> dict[bool, Table]:
+    """Return the percentiles of the steps' parts, by whether they are in-sample.
 
-    in_sample: bool
-    table: Table
-
-
-def latencies(context: ReportContext) -> tuple[Latencies, ...]:
-    """Return the percentiles of each part of which any was measured."""
-    tables = ((part, _table(context, part)) for part in context.parts())
-    return tuple(Latencies(in_sample=part, table=table) for part, table in tables if table)
+    A part of which none was measured has no table.
+    """
+    tables = {part: _table(context, part) for part in context.parts()}
+    return {part: table for part, table in tables.items() if table}
 
 
 def _table(context: ReportContext, in_sample: bool) -> Table | None:
@@ -125,5 +119,5 @@ def _second_rows(context: ReportContext) -> Iterator[Row]:
         mean = Cell(text=number(statistics.fmean(known))) if known else EMPTY
         runs = (EMPTY if rate is None else Cell(text=number(rate)) for rate in rates)
         base = subject.role is Role.BASE
-        speed = Cell(text="1") if base else figure(context.find(subject, context.parts()[0], None))
+        speed = Cell(text="1") if base else figure(context.find(subject, context.parts()[0]))
         yield subject_row(subject, (*runs, mean, speed))

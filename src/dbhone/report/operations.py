@@ -27,9 +27,7 @@ def operations_table(context: ReportContext, in_sample: bool, *, by_group: bool)
     scales = [
         scale
         for scale in OPERATIONS
-        if any(
-            scale.reaches(_of_base(context, (in_sample, group), scale)) for group in shown_groups
-        )
+        if any(scale.reaches(_of_base(context, in_sample, group, scale)) for group in shown_groups)
     ]
     if not scales or not serves(context.steps(in_sample=in_sample)):
         return None
@@ -66,42 +64,32 @@ def _rows(
     context: ReportContext, in_sample: bool, group: Group | None, scales: Sequence[Scale]
 ) -> list[Row]:
     return [
-        subject_row(
-            subject, (_cell(context, subject, (in_sample, group), scale) for scale in scales)
-        )
+        subject_row(subject, (_cell(context, subject, in_sample, group, scale) for scale in scales))
         for subject in context.subjects
     ]
 
 
 def _cell(
-    context: ReportContext, subject: Subject, part: tuple[bool, Group | None], scale: Scale
+    context: ReportContext, subject: Subject, in_sample: bool, group: Group | None, scale: Scale
 ) -> Cell:
-    in_sample, group = part
-    steps = context.steps(in_sample=in_sample, group=group)
-    own = _of_base(context, part, scale)
+    own = _of_base(context, in_sample, group, scale)
     if subject.role is Role.BASE:
         return EMPTY if own is None else scale.cell(own)
     if not scale.reaches(own):
         return EMPTY
     if not scale.is_bare:
-        metric = scale.metric.name
-        return figure(
-            context.analysis.summary(subject.name, in_sample=in_sample, group=group, metric=metric)
-        )
+        return figure(context.find(subject, in_sample, group, scale.metric))
+    steps = context.steps(in_sample=in_sample, group=group)
     ratios = [bare_ratio(context, subject, step, scale) for step in steps]
     usable = [ratio for ratio in ratios if ratio is not None]
     return Cell(text=f"{statistics.geometric_mean(usable):.3f}") if usable else EMPTY
 
 
-def _of_base(context: ReportContext, part: tuple[bool, Group | None], scale: Scale) -> float | None:
+def _of_base(
+    context: ReportContext, in_sample: bool, group: Group | None, scale: Scale
+) -> float | None:
     """Return the base's figure for the median step of a part, None if it is not known."""
-    in_sample, group = part
-    base = next((subject for subject in context.subjects if subject.role is Role.BASE), None)
-    if base is None:
-        return None
-    known = [
-        context.level(base, step, scale.metric)
-        for step in context.steps(in_sample=in_sample, group=group)
-    ]
+    steps = context.steps(in_sample=in_sample, group=group)
+    known = [context.level(context.base, step, scale.metric) for step in steps]
     values = [value for value in known if value is not None]
     return statistics.median(values) if values else None

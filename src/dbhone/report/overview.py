@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbhone.analysis.trust import TrustGrade
@@ -54,9 +54,7 @@ def overview(
     what is ready and what to do next. Empty where the base alone was not.
     """
     if not findings.measured:
-        return tuple(
-            OverviewItem(name=name, text=text) for name, text in what_is_left(findings.run)
-        )
+        return _items(what_is_left(findings.run))
     if findings.run.base is None:
         return ()
     moved = "; ".join(_moved(findings)) if findings.history is None else ""
@@ -64,15 +62,21 @@ def overview(
     answer = f"{_ANSWERS[findings.trust.grade]}: {findings.trust.reason}."
     if notes:
         answer += f" See the {'note' if notes == 1 else count_of(notes, 'note')}."
-    return (
-        OverviewItem(name="Compared", text=_compared(findings, findings.run.base)),
-        OverviewItem(name="Measured", text=_measured(findings)),
-        *([OverviewItem(name="Moved most", text=f"{moved}.")] if moved else []),
-        *([OverviewItem(name="Costs", text=costs)] if costs else []),
-        *([OverviewItem(name="At most", text=_at_most(findings, ceiling))] if ceiling else []),
-        OverviewItem(name="To be trusted?", text=answer),
-        *([] if winner is None else [OverviewItem(name="To use it", text=_next(findings, winner))]),
+    return _items(
+        (
+            ("Compared", _compared(findings, findings.run.base)),
+            ("Measured", _measured(findings)),
+            ("Moved most", f"{moved}." if moved else ""),
+            ("Costs", costs),
+            ("At most", _at_most(findings, ceiling) if ceiling else ""),
+            ("To be trusted?", answer),
+            ("To use it", _next(findings, winner) if winner else ""),
+        )
     )
+
+
+def _items(answers: Iterable[tuple[str, str]]) -> tuple[OverviewItem, ...]:
+    return tuple(OverviewItem(name=name, text=text) for name, text in answers if text)
 
 
 def _at_most(findings: Findings, ceiling: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dbhone.analysis.ceiling import overall_ceiling
@@ -22,7 +22,7 @@ from dbhone.report.context import differences_table, material
 from dbhone.report.findings import Findings, Origin, findings_of, findings_of_joined, unmeasured
 from dbhone.report.headline import headline
 from dbhone.report.history import HistoryView, arrows, history_view
-from dbhone.report.latencies import Latencies, latencies, seconds_table
+from dbhone.report.latencies import latencies, seconds_table
 from dbhone.report.overview import OverviewItem, overview
 from dbhone.report.publication import parse_choice
 from dbhone.report.published_comparison import (
@@ -59,9 +59,9 @@ class Page:
     that were asked for, with their tables, ``published_tables``.
 
     What only a run of servers has is empty or None elsewhere: ``sweeps`` over numbers of
-    threads, ``latencies`` (percentiles of each step), ``observations`` (what was observed while
-    they were measured), ``server_sections`` (its median series on some steps), ``method``,
-    ``settings``.
+    threads, ``latencies`` (percentiles of each step, by whether they are in-sample),
+    ``observations`` (what was observed while they were measured), ``server_sections`` (its median
+    series on some steps), ``method``, ``settings``.
     ``trust`` is how far the verdicts can be trusted; ``overview`` says so in words, after what was
     compared and what moved most. It is empty without a base;
     ``differences`` are None where no two subjects differ.
@@ -93,7 +93,7 @@ class Page:
     sweeps: tuple[Sweep, ...]
     sweep_note: str
     metrics: Table | None
-    latencies: tuple[Latencies, ...]
+    latencies: Mapping[bool, Table]
     observations: tuple[Observation, ...]
     server_sections: tuple[ServerSection, ...]
     server_series_note: str
@@ -315,7 +315,7 @@ def tables(page: Page) -> tuple[Table, ...]:
         page.metrics,
         *page.published_tables,
         *shown.steps,
-        *(latency.table for latency in page.latencies),
+        *page.latencies.values(),
         *page.builds,
         page.differences,
         page.settings,

@@ -24,7 +24,10 @@ Words = tuple[str, ...]
 
 
 class By(StrEnum):
-    """The property by which a publication distinguishes its subjects, and by which ours match."""
+    """The property by which a publication distinguishes its subjects, and by which ours match.
+
+    Its value is the name of the subject's attribute.
+    """
 
     VARIANT = "variant"
     VERSION = "version"
@@ -219,11 +222,8 @@ def _like(publication: Publication, subject: Subject, run: Run) -> bool:
 
 
 def _value(by: By, subject: Subject) -> str:
-    return {
-        By.VARIANT: _plain(subject.variant),
-        By.VERSION: subject.version,
-        By.DBMS: subject.dbms,
-    }[by]
+    value = str(getattr(subject, by.value))
+    return _plain(value) if by is By.VARIANT else value
 
 
 _WORDS = {By.VARIANT: "variant", By.VERSION: "version", By.DBMS: "DBMS"}

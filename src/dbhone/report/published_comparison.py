@@ -34,12 +34,12 @@ class PublishedRow:
 
     what: str
     metric: str
-    threads: int | None
-    in_sample: bool | None
+    threads: int | None = None
+    in_sample: bool | None = None
     published: float
     ratio: float
-    low: float | None
-    high: float | None
+    low: float | None = None
+    high: float | None = None
 
     @property
     def lies(self) -> str | None:
@@ -181,13 +181,12 @@ class _Side:
             return
         self.used.update(step.name for step in steps)
         published = figures.values[self.pair.theirs]
-        interval = (own.low, own.high)
-        for line, theirs, mine, ends in (
-            ("average", published.average, own.mean, interval),
-            ("median", published.median, own.median, (None, None)),
-            ("min", published.min, own.minimum, (None, None)),
-            ("max", published.max, own.maximum, (None, None)),
-            ("stddev", published.stddev, own.deviation, (None, None)),
+        for line, theirs, mine in (
+            ("average", published.average, own.mean),
+            ("median", published.median, own.median),
+            ("min", published.min, own.minimum),
+            ("max", published.max, own.maximum),
+            ("stddev", published.stddev, own.deviation),
         ):
             if mine is None:
                 self.unmatched += 1
@@ -199,8 +198,8 @@ class _Side:
                 in_sample=steps[0].in_sample,
                 published=theirs,
                 ratio=mine,
-                low=ends[0],
-                high=ends[1],
+                low=own.low if line == "average" else None,
+                high=own.high if line == "average" else None,
             )
 
     def of_builds(self) -> Iterator[PublishedRow]:
@@ -216,12 +215,8 @@ class _Side:
         yield PublishedRow(
             what=BUILD_TIME,
             metric=BUILD_TIME,
-            threads=None,
-            in_sample=None,
             published=seconds[self.pair.theirs] / seconds[self.of.base],
             ratio=mine.cpu_seconds / other.cpu_seconds,
-            low=None,
-            high=None,
         )
 
 
@@ -273,8 +268,7 @@ def _differences(comparison: PublishedComparison, run: Run) -> Iterator[str]:
     """Yield why the two cannot be compared fully."""
     publication, base = comparison.publication, run.base
     if base is not None and not fits(publication, publication.base, base):
-        own = {"variant": base.variant, "version": base.version, "dbms": base.dbms}
-        yield f"The bases differ: here it is {own[publication.by.value]}."
+        yield f"The bases differ: here it is {getattr(base, publication.by.value)}."
     if base is not None:
         yield f"Here it was {base.dbms} {base.version}."
     if publication.build_seconds and base is not None:

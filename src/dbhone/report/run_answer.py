@@ -34,7 +34,7 @@ class Answer(IntEnum):
     NOT_KNOWN = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RunAnswer:
     """An answer, and one sentence that says why. ``broken`` is which subject broke."""
 
@@ -56,27 +56,25 @@ def run_answer(
     """
     broken = next((subject for subject in page.run.subjects if subject.broken is not None), None)
     if broken is not None:
-        sentence = f"{broken.name} broke: {broken.broken}"
-        return RunAnswer(answer=Answer.BROKEN, sentence=sentence, broken=broken.role)
+        return RunAnswer(Answer.BROKEN, f"{broken.name} broke: {broken.broken}", broken.role)
     candidate = next(
         (subject for subject in page.run.subjects if subject.role is Role.CANDIDATE), None
     )
     if page.run.base is None or candidate is None:
-        return RunAnswer(answer=Answer.NOT_KNOWN, sentence="nothing was compared")
+        return RunAnswer(Answer.NOT_KNOWN, "nothing was compared")
     score = overall(page.analysis, candidate.name)
     if score is None:
         sentence = f"{candidate.name} and {page.run.base.name} were not measured together"
-        return RunAnswer(answer=Answer.NOT_KNOWN, sentence=sentence)
+        return RunAnswer(Answer.NOT_KNOWN, sentence)
     if page.trust.grade is TrustGrade.NONE and score.verdict != Verdict.NOT_ENOUGH_DATA:
-        sentence = f"not to be trusted: {page.trust.reason}"
-        return RunAnswer(answer=Answer.NOT_KNOWN, sentence=sentence)
+        return RunAnswer(Answer.NOT_KNOWN, f"not to be trusted: {page.trust.reason}")
     if score.verdict == Verdict.SLOWER and tolerates_certain and tolerance is not None:
         found = _beyond(_pair(page, candidate, score), score, tolerance)
     else:
         found = _judged(page, candidate, score, tolerance)
     if page.trust.grade is TrustGrade.LIMITED and found.answer is not Answer.NOT_KNOWN:
-        sentence = f"{found.sentence}. Trust is limited: {page.trust.reason}"
-        return RunAnswer(answer=found.answer, sentence=sentence)
+        limit = f"Trust is limited: {page.trust.reason}"
+        return RunAnswer(found.answer, f"{found.sentence}. {limit}")
     return found
 
 
@@ -90,16 +88,14 @@ def _beyond(pair: str, summary: Summary, tolerance: float) -> RunAnswer:
     low, high = possible_range(summary, ())
     least, most = 1 - high, 1 - low
     if least > tolerance:
-        sentence = f"{pair}: slower, by more than {tolerance:.1%}"
-        return RunAnswer(answer=Answer.SLOWER, sentence=sentence)
+        return RunAnswer(Answer.SLOWER, f"{pair}: slower, by more than {tolerance:.1%}")
     if most <= tolerance:
-        sentence = f"{pair}: slower, but by no more than {tolerance:.1%}"
-        return RunAnswer(answer=Answer.NOT_SLOWER, sentence=sentence)
-    sentence = (
+        return RunAnswer(Answer.NOT_SLOWER, f"{pair}: slower, but by no more than {tolerance:.1%}")
+    return RunAnswer(
+        Answer.NOT_KNOWN,
         f"{pair}: slower; the loss may be larger or smaller than {tolerance:.1%},"
-        f" from {least:.1%} to {most:.1%}"
+        f" from {least:.1%} to {most:.1%}",
     )
-    return RunAnswer(answer=Answer.NOT_KNOWN, sentence=sentence)
 
 
 def _judged(page: Page, candidate: Subject, summary: Summary, tolerance: float | None) -> RunAnswer:
@@ -107,16 +103,15 @@ def _judged(page: Page, candidate: Subject, summary: Summary, tolerance: float |
     pair = _pair(page, candidate, summary)
     match summary.verdict:
         case Verdict.FASTER:
-            sentence = f"{pair}: faster{_though(page, candidate)}"
-            return RunAnswer(answer=Answer.NOT_SLOWER, sentence=sentence)
+            return RunAnswer(Answer.NOT_SLOWER, f"{pair}: faster{_though(page, candidate)}")
         case Verdict.SLOWER:
-            return RunAnswer(answer=Answer.SLOWER, sentence=f"{pair}: slower")
+            return RunAnswer(Answer.SLOWER, f"{pair}: slower")
         case Verdict.NO_DIFFERENCE:
             spent = certain_cost(page.analysis, page.run.subjects, candidate.name)
             if spent is not None and spent.ratio > 1 + (tolerance or 0.0):
                 words = cost_words(spent, base, server=serves(page.run.steps))
                 sentence = f"{pair}, where no difference was found; but an operation {words}: more"
-                return RunAnswer(answer=Answer.SLOWER, sentence=sentence)
+                return RunAnswer(Answer.SLOWER, sentence)
             controls = controls_of(page.analysis, page.run.subjects)
             loss = max(0.0, 1 - possible_range(summary, controls)[0])
             alone = max(0.0, 1 - possible_range(summary, ())[0])
@@ -125,15 +120,15 @@ def _judged(page: Page, candidate: Subject, summary: Summary, tolerance: float |
             much = f", and {tolerance:.1%} is tolerated" if exceeds else ""
             left_open = f"a loss of up to {loss * 100:.1f} % is not ruled out{whose}{much}"
             return RunAnswer(
-                answer=Answer.NOT_KNOWN if exceeds else Answer.NOT_SLOWER,
-                sentence=f"no difference was found between {candidate.name} and {base}; "
+                Answer.NOT_KNOWN if exceeds else Answer.NOT_SLOWER,
+                f"no difference was found between {candidate.name} and {base}; "
                 f"{left_open if loss >= _LEAST_TOLD else 'a loss is ruled out'}"
                 f"{_though(page, candidate)}",
             )
         case _:
             return RunAnswer(
-                answer=Answer.NOT_KNOWN,
-                sentence=f"not enough data: {count_of(summary.blocks, 'block')}, and a verdict"
+                Answer.NOT_KNOWN,
+                f"not enough data: {count_of(summary.blocks, 'block')}, and a verdict"
                 f" needs {MINIMUM_BLOCKS}; {page.needs.verdict_words}",
             )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dbhone.analysis.precision import half_width
-from dbhone.report.table import Cell, Column, Interval, Row, Table, columns
+from dbhone.report.table import Cell, Column, Interval, Row, Table, columns, text_row
 from dbhone.report.wording import margin, ratio
 
 
@@ -81,13 +81,11 @@ class Search:
                 Column(title="Status", numeric=False),
             ),
             rows=tuple(
-                Row(
-                    cells=(
-                        Cell(text=one.name),
-                        Cell(text="" if one.ratio is None else ratio(one.ratio)),
-                        Cell(text=str(one.blocks or "")),
-                        Cell(text=one.status),
-                    )
+                text_row(
+                    one.name,
+                    "" if one.ratio is None else ratio(one.ratio),
+                    str(one.blocks or ""),
+                    one.status,
                 )
                 for one in self.tried
             ),

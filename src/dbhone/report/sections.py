@@ -17,7 +17,7 @@ from dbhone.measurement.metric import (
 from dbhone.measurement.record import COLD, Group, Role, Subject
 from dbhone.report.context import EMPTY, ReportContext, label, serves, subject_row
 from dbhone.report.latencies import PERCENTILES, is_batch
-from dbhone.report.table import Cell, Column, Row, Table, columns
+from dbhone.report.table import Cell, Row, Table, columns, text_columns
 from dbhone.report.wording import capital, compiler, figure, reach
 from dbhone.units import count_of, duration, listed, size
 
@@ -51,7 +51,7 @@ def summary_table(context: ReportContext) -> Table:
         subject_row(
             subject,
             (
-                *(_score(subject, context.find(subject, part, None)) for part in parts),
+                *(_score(subject, context.find(subject, part)) for part in parts),
                 *([_would_find(scores.get(subject.name))] if hidden else []),
                 *([Cell(text=_build_time(subject))] if built else []),
                 Cell(text=size(subject.binary_bytes)),
@@ -107,9 +107,7 @@ def part_table(context: ReportContext, in_sample: bool) -> Table:
     rows = []
     for subject in context.others:
         figures = [figure(context.find(subject, in_sample, group)) for group in (None, *groups)]
-        rows.append(
-            subject_row(subject, (*figures, _range(context.find(subject, in_sample, None))))
-        )
+        rows.append(subject_row(subject, (*figures, _range(context.find(subject, in_sample)))))
     return Table(
         title=f"{context.part_title(in_sample)} by group",
         caption=f"{context.part_words(in_sample)} Groups as geometric means with their interval; "
@@ -185,11 +183,8 @@ def metrics_table(context: ReportContext) -> Table | None:
         return None
     rows = []
     for subject in context.others:
-        figures = [
-            context.analysis.summary(subject.name, in_sample=part, metric=metric.name)
-            for metric, part in pairs
-        ]
-        rows.append(subject_row(subject, (figure(effect) for effect in figures)))
+        found = (context.find(subject, part, metric=metric) for metric, part in pairs)
+        rows.append(subject_row(subject, map(figure, found)))
     titles = [
         f"{capital(_SHORT.get(metric.name, metric.title))}, {context.part_title(part).lower()}"
         for metric, part in pairs
@@ -230,7 +225,7 @@ def subject_table(context: ReportContext) -> Table:
         title="Subjects",
         caption="What was compared. A profile's coverage is the share of its functions that the "
         f"training executed.{_OF_LEVERS if levers else ''}",
-        columns=tuple(Column(title=name, numeric=False) for name in names),
+        columns=text_columns(names),
         rows=tuple(rows),
     )
 

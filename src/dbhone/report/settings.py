@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from dbhone.measurement.record import Subject
 from dbhone.report.context import ReportContext, label
-from dbhone.report.table import Cell, Column, Row, Table
+from dbhone.report.table import Table, text_columns, text_row
 
 _ABSENT = "–"
 _EMPTY = "(none)"
@@ -72,12 +72,9 @@ def _differing(
     return Table(
         title=title,
         caption=caption,
-        columns=(
-            Column(title="Setting", numeric=False),
-            *(Column(title=label(subject), numeric=False) for subject in subjects),
-        ),
+        columns=text_columns(("Setting", *map(label, subjects))),
         rows=tuple(
-            Row(cells=(Cell(text=name), *(Cell(text=value or _EMPTY) for value in cells)))
+            text_row(name, *(value or _EMPTY for value in cells))
             for name, cells in differing.items()
         ),
     )

@@ -21,7 +21,7 @@ from dbhone.measurement.metric import (
 )
 from dbhone.measurement.record import Step, Subject, wholes
 from dbhone.report.context import EMPTY, ReportContext, heading, label, serves
-from dbhone.report.table import Cell, Column, Row, Table, columns, signed
+from dbhone.report.table import Cell, Column, Row, Table, columns, signed, text_row
 from dbhone.report.wording import capital, number, step_figure
 from dbhone.units import size
 
@@ -131,13 +131,10 @@ def _ceiling_table(context: ReportContext, in_sample: bool) -> Table | None:
     rows = []
     for step, own in ((step, found.get((context.base, step))) for step in threads):
         if own is not None:
-            times = (Cell(text=number(it * 1e6)) for it in (own.user, own.system, own.client))
+            times = (number(it * 1e6) for it in (own.user, own.system, own.client))
             ratios = (found.get((subject.name, step)) for subject in context.subjects)
-            bounds = (
-                Cell(text=f"{it.ratio:.2f}") if it and math.isfinite(it.ratio) else EMPTY
-                for it in ratios
-            )
-            rows.append(Row(cells=(Cell(text=step), *times, *bounds)))
+            bounds = (f"{it.ratio:.2f}" if it and math.isfinite(it.ratio) else "" for it in ratios)
+            rows.append(text_row(step, *times, *bounds))
     if not rows:
         return None
     return Table(

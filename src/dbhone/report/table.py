@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dbhone.analysis.verdict import Direction
+from dbhone.analysis.verdict import Direction, Effect, Summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +16,12 @@ class Interval:
     low: float
     ratio: float
     high: float
+
+    @classmethod
+    def of(cls, found: Effect | Summary) -> Interval:
+        """Return the interval of what was found."""
+        low, own, high = found.low, found.ratio, found.high
+        return cls(low=own if low is None else low, ratio=own, high=own if high is None else high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +45,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column. ``numeric`` columns are aligned to the right.
-
-    Where there is no room for the whole table, a column that ``opens`` begins a new piece of it.
-    """
+    """One column. ``numeric`` columns are aligned to the right."""
 
     title: str
     numeric: bool = True
-    opens: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,16 @@ class Table:
 def columns(first: str, others: Iterable[str]) -> tuple[Column, ...]:
     """Return the columns of a table: the first names the rows, the others have figures."""
     return (Column(title=first, numeric=False), *(Column(title=title) for title in others))
+
+
+def text_columns(titles: Iterable[str]) -> tuple[Column, ...]:
+    """Return the columns of a table of words."""
+    return tuple(Column(title=title, numeric=False) for title in titles)
+
+
+def text_row(*texts: str) -> Row:
+    """Return a row of plain texts, the first of which names it."""
+    return Row(cells=tuple(Cell(text=text) for text in texts))
 
 
 MARKS: dict[Direction, str] = {

@@ -9,6 +9,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from dbhone.report.table import MARKS
 from dbhone.report.terms import explained
 from dbhone.report.whiskers import Whiskers
+from dbhone.report.wording import capital
 from dbhone.safe_text import terminal_safe
 
 _OURS = "dbhone.report"
@@ -22,7 +23,7 @@ def templates(*packages: str) -> Environment:
         undefined=StrictUndefined,
         finalize=_safe,
     )
-    environment.filters["explained"] = _explained
+    environment.filters |= {"explained": _explained, "capital": capital}
     environment.globals |= {"marks": MARKS, "whiskers_of": Whiskers}
     return environment
 

@@ -9,16 +9,16 @@ from typing import Any
 import altair as alt
 
 from dbhone.analysis.verdict import Effect, Summary
-from dbhone.report.drawing import SHAPES, Picture, line_legend, svg
+from dbhone.report.drawing import LEAST_REACH, SHAPES, Picture, line_legend, svg
 from dbhone.report.history import HistoryView
 from dbhone.report.page import Page
+from dbhone.report.table import Interval
 from dbhone.report.wording import capital
 from dbhone.safe_text import printable
 
 _WIDTH, _HEIGHT = 330, 210
 _LINES = 8
 """How many lines a picture has at most; the style has as many colours."""
-_LEAST_REACH = 0.03
 _STRIDES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 _MOST_TICKS = 8
 _Found = Mapping[str, Effect | Summary]
@@ -90,23 +90,23 @@ def _picture(
 
 
 def _point(name: str, version: str, effect: Effect | Summary | None) -> dict[str, Any]:
-    ratio = effect.ratio if effect is not None else 1.0
+    own = Interval(low=1.0, ratio=1.0, high=1.0) if effect is None else Interval.of(effect)
     return {
         "name": printable(name),
         "version": printable(version),
-        "ratio": ratio,
-        "low": effect.low if effect is not None and effect.low is not None else ratio,
-        "high": effect.high if effect is not None and effect.high is not None else ratio,
+        "ratio": own.ratio,
+        "low": own.low,
+        "high": own.high,
     }
 
 
 def _reach(values: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
     """Return from where to where the axis goes: all ratios, and as much again of intervals."""
     ratios = [math.log(float(value["ratio"])) for value in values]
-    widest = 2 * max(*map(abs, ratios), math.log1p(_LEAST_REACH))
+    widest = 2 * max(*map(abs, ratios), math.log1p(LEAST_REACH))
     low = min(max(math.log(float(value["low"])), -widest) for value in values)
     high = max(min(math.log(float(value["high"])), widest) for value in values)
-    least = math.log1p(_LEAST_REACH)
+    least = math.log1p(LEAST_REACH)
     return math.exp(min(low, -least) * 1.05), math.exp(max(high, least) * 1.05)
 
 

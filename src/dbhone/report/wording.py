@@ -105,17 +105,12 @@ def ends(bounded: Bounded) -> str:
 
 def _cell(effect: Effect | Summary, text: str, half: str) -> Cell:
     blocks = f"{effect.blocks} block{'s' if effect.blocks != 1 else ''}"
-    own = effect.ratio
     return Cell(
         text=text,
         margin=half,
         verdict=verdict_words(effect),
         direction=direction_of(effect),
-        interval=Interval(
-            low=own if effect.low is None else effect.low,
-            ratio=own,
-            high=own if effect.high is None else effect.high,
-        ),
+        interval=Interval.of(effect),
         detail=", ".join(text for text in (ends(effect), blocks) if text),
     )
 

@@ -173,9 +173,9 @@ class App:
             case "compare":
                 return self._compare(request)
             case "style":
-                style = page_style() + _file("dbhone.serve", "serve.css")
+                style = page_style() + _file("serve.css")
                 return Response(style, mimetype="text/css")
-        return Response(_file("dbhone.serve", "look.js"), mimetype="text/javascript")
+        return Response(_file("look.js"), mimetype="text/javascript")
 
     def _runs(self, request: Request) -> Response:
         overview = self._service.overview(read_filters(request.args))
@@ -238,5 +238,5 @@ def _plain(status: HTTPStatus, text: str) -> Response:
     return Response(f"{text}\n", status, mimetype="text/plain")
 
 
-def _file(package: str, name: str) -> str:
-    return resources.files(package).joinpath("templates", name).read_text("utf-8")
+def _file(name: str) -> str:
+    return resources.files("dbhone.serve").joinpath("templates", name).read_text("utf-8")

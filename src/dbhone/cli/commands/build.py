@@ -15,8 +15,8 @@ from rich.table import Table
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.generated import train_option
-from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import check_output, facts, force_option, write_output
+from dbhone.cli.help import Task, hone_command
+from dbhone.cli.lines import FILE, check_output, facts, force_option, write_output
 from dbhone.cli.listing import listing
 from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
@@ -34,7 +34,6 @@ from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.experiment.subject_record import post_link_facts
 from dbhone.experiment.target import BuildResult
 from dbhone.experiment.templates import named_reference
-from dbhone.home import Home
 from dbhone.measurement.build_facts import BuildTimings
 from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_fix
@@ -48,15 +47,12 @@ from dbhone.workload.task import Scale
 _VARIANT = "rel"
 
 
-@click.command(
+@hone_command(
     "build",
-    cls=HoneCommand,
-    task=Task.MEASURE,
-    examples=(
-        "hone build apt:sqlite3 --variant lto+pgo --train main",
-        "hone build apt:postgresql --timings --trace build.json",
-        "hone build apt:postgresql apt:mariadb --timings --targets all --jobs 1",
-    ),
+    Task.MEASURE,
+    "hone build apt:sqlite3 --variant lto+pgo --train main",
+    "hone build apt:postgresql --timings --trace build.json",
+    "hone build apt:postgresql apt:mariadb --timings --targets all --jobs 1",
 )
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option(
@@ -116,7 +112,7 @@ _VARIANT = "rel"
 @click.option("--timings", is_flag=True, help="Show where the time went, a column for each source.")
 @click.option(
     "--trace",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Write each compile command's time, for ui.perfetto.dev or chrome://tracing.",
 )
 @force_option
@@ -140,10 +136,10 @@ def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> No
     variants = {source: _variant(source, chosen.variant) for source in sources}
     for variant in variants.values():
         _check(chosen, variant)
-    with context.session() as session:
+    with context.session():
         for source in sources:
             if not variants[source].ready_made:
-                _prepare(context, session.home, source, chosen, variants[source])
+                _prepare(context, source, chosen, variants[source])
     with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
         service = BuildService(session, listen, refresh=chosen.refresh, jobs=chosen.jobs)
         results = [_result(service, source, chosen, variants[source]) for source in sources]
@@ -156,9 +152,9 @@ def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> No
         context.out.print(side_by_side(builds, chosen.slowest))
     if chosen.trace is not None:
         write_output(chosen.trace, trace(builds), force=chosen.force)
-        context.err.print(f"wrote {chosen.trace}: open it in ui.perfetto.dev", soft_wrap=True)
+        context.tell(f"wrote {chosen.trace}: open it in ui.perfetto.dev")
     for build in builds:
-        context.out.print(str(build.folder), soft_wrap=True)
+        context.show_line(str(build.folder))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +219,7 @@ def _check(chosen: _Options, variant: Variant) -> None:
         _training(chosen, chosen.suite)
 
 
-def _prepare(context: Context, home: Home, source: str, chosen: _Options, variant: Variant) -> None:
+def _prepare(context: Context, source: str, chosen: _Options, variant: Variant) -> None:
     """Look whether a source can be built here, before it is fetched; install what is missing."""
     dbms = foresee_dbms(source)
     if dbms is None:
@@ -231,8 +227,8 @@ def _prepare(context: Context, home: Home, source: str, chosen: _Options, varian
     subject = _subject(source, dbms, chosen, variant)
     check_targets(subject.inputs)
     suite = subject.training.suite if subject.training else None
-    lacking = missing_for_build(subject.inputs, BuildEstimator(home), suite)
-    ensure_installed(context, lacking, f"building {load_dbms(dbms).title}", home)
+    lacking = missing_for_build(subject.inputs, BuildEstimator(context.home), suite)
+    ensure_installed(context, lacking, f"building {load_dbms(dbms).title}")
 
 
 def _result(service: BuildService, source: str, chosen: _Options, variant: Variant) -> BuildResult:
@@ -326,16 +322,18 @@ def side_by_side(builds: Sequence[Build], slowest: int) -> Table:
     table = listing("", *map(_heading, builds))
     timings_of = [timings(build, slowest=slowest) for build in builds]
     table.add_row("wall time", *(duration(build.seconds) for build in timings_of))
-    for phase in _phases(timings_of):
-        table.add_row(f"  {phase}", *(_phase(build, phase) for build in timings_of))
+    for phase in dict.fromkeys(phase for build in timings_of for phase in build.phases):
+        seconds = (build.phases.get(phase) for build in timings_of)
+        table.add_row(f"  {phase}", *("-" if it is None else duration(it) for it in seconds))
     table.add_row("compilers' CPU time", *(duration(build.cpu_seconds) for build in timings_of))
     table.add_row("most at once", *(str(build.jobs) for build in timings_of))
     table.add_row("parallel efficiency", *(_efficiency(build) for build in timings_of))
     table.add_row("files compiled", *(f"{build.files:,}" for build in timings_of))
-    for rank, ranked in enumerate(zip_longest(*map(_build_targets, timings_of), fillvalue="")):
-        table.add_row("" if rank else "slowest build targets", *ranked)
+    for rank, targets in enumerate(zip_longest(*map(_build_targets, timings_of), fillvalue="")):
+        table.add_row("" if rank else "slowest build targets", *targets)
     for rank, files in enumerate(zip_longest(*(build.slowest for build in timings_of))):
-        table.add_row("" if rank else "slowest files", *(_file(file) for file in files))
+        ranked = (f"{duration(file[1])}  {file[0]}" if file else "" for file in files)
+        table.add_row("" if rank else "slowest files", *ranked)
     return table
 
 
@@ -343,14 +341,6 @@ def _heading(build: Build) -> str:
     manifest = build.manifest
     scope = ", all targets" if manifest.inputs.targets else ""
     return f"{manifest.dbms} {manifest.version}{scope}\n{manifest.variant}, {manifest.compiler}"
-
-
-def _phases(timings: Sequence[BuildTimings]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(phase for build in timings for phase in build.phases))
-
-
-def _phase(timings: BuildTimings, phase: str) -> str:
-    return duration(timings.phases[phase]) if phase in timings.phases else "-"
 
 
 def _efficiency(timings: BuildTimings) -> str:
@@ -362,10 +352,6 @@ def _build_targets(build: BuildTimings) -> Iterator[str]:
     """Yield the CPU time, its share and the name of each build target that is kept."""
     for target in build.build_targets:
         yield f"{duration(target.cpu_seconds)}  {build.share(target):.0%}  {target.name}"
-
-
-def _file(file: tuple[str, float] | None) -> str:
-    return "" if file is None else f"{duration(file[1])}  {file[0]}"
 
 
 PLUGIN = command

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import click
-
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import json_option, print_json
 from dbhone.cli.listing import listing
 from dbhone.compilation.manifest import Build, all_builds
 from dbhone.units import duration, size
 
 
-@click.command(
-    "builds",
-    cls=HoneCommand,
-    task=Task.MANAGE,
-    examples=("hone builds", "hone builds --json"),
-)
+@hone_command("builds", Task.MANAGE, "hone builds", "hone builds --json")
 @json_option
 @pass_context
 def command(context: Context, as_json: bool) -> None:

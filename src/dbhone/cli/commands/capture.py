@@ -18,13 +18,15 @@ from dbhone.capture.capture import Captured, CaptureOptions, capture
 from dbhone.capture.live import capture_live, left_on, put_back, write_made_up_dump
 from dbhone.capture.servers.base import SYNTAX, parse_address
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import (
+    FILE,
     check_output,
     facts,
     force_option,
     headed,
     labelled,
+    output_option,
     write_output,
 )
 from dbhone.cli.listing import listing
@@ -47,25 +49,16 @@ _SOURCES = {
 """What is built for a protocol, of which a log does not tell."""
 
 
-@click.command(
+@hone_command(
     "capture",
-    cls=HoneCommand,
-    task=Task.START,
-    examples=(
-        "hone capture postgresql.csv -o shop.workload",
-        "hone capture general.log.1 general.log --anonymise -o shop.workload",
-        "hone capture --server postgresql://me@db1/shop --for 10m -o shop.workload",
-        "hone capture --server postgresql://me@db1/shop --made-up shop.sql",
-    ),
+    Task.START,
+    "hone capture postgresql.csv -o shop.workload",
+    "hone capture general.log.1 general.log --anonymise -o shop.workload",
+    "hone capture --server postgresql://me@db1/shop --for 10m -o shop.workload",
+    "hone capture --server postgresql://me@db1/shop --made-up shop.sql",
 )
 @click.argument("logs", metavar="[LOG]...", nargs=-1, type=click.Path(path_type=Path))
-@click.option(
-    "--output",
-    "-o",
-    metavar=f"NAME{SUFFIX}",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The workload file to write.",
-)
+@output_option("The workload file to write.", metavar=f"NAME{SUFFIX}")
 @click.option(
     "--anonymise",
     is_flag=True,
@@ -85,7 +78,7 @@ _SOURCES = {
 @click.option(
     "--made-up",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Write a dump of this server's tables with made-up rows, by the catalogue's statistics.",
 )
 @click.option(
@@ -120,8 +113,8 @@ def command(context: Context, /, logs: tuple[Path, ...], **options: Any) -> None
     context.out.print(_facts(captured))
     context.out.print(_templates(captured.header))
     _warn_of_left_out(context, captured.header)
-    context.err.print(_written(output, captured.header), soft_wrap=True)
-    context.err.print(labelled("next", _next(output, captured.header)), soft_wrap=True)
+    context.tell(_written(output, captured.header))
+    context.tell(labelled("next", _next(output, captured.header)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,11 +140,10 @@ def _make_up(context: Context, file: Path, chosen: _Options) -> None:
     rows = sum(table.rows for table in catalogue.tables)
     context.out.print(f"{count_of(len(catalogue.tables), 'table')}, {count_of(rows, 'row')}")
     for words in catalogue.left_out:
-        context.out.print(f"left out: {terminal_safe(words)}", soft_wrap=True)
-    context.err.print(
+        context.show_line(f"left out: {terminal_safe(words)}")
+    context.tell(
         f"wrote {file}: it holds your tables with their names, defaults and comments, of PostgreSQL"
-        " the texts of functions, views and policies, and no value of a row",
-        soft_wrap=True,
+        " the texts of functions, views and policies, and no value of a row"
     )
 
 
@@ -183,7 +175,7 @@ def _capture(context: Context, logs: tuple[Path, ...], output: Path, chosen: _Op
 
     def tell(text: str) -> None:
         status.stop()
-        context.err.print(text, soft_wrap=True)
+        context.tell(text)
 
     def waiting(left: float) -> None:
         status.update(f"{duration(math.ceil(left))} left")
@@ -209,18 +201,16 @@ def _put_back(context: Context, chosen: _Options) -> bool:
     server = parse_address(chosen.server) if chosen.server is not None else None
     notes, unreadable = left_on(context.home)
     for file in unreadable:
-        context.err.print(
+        context.tell(
             f"warning: logging may still be on at a server, and {file}, which says at which,"
-            " cannot be read: look at your servers' settings, then remove the file",
-            soft_wrap=True,
+            " cannot be read: look at your servers' settings, then remove the file"
         )
     failures: list[HoneError] = []
     for note in notes:
         if not chosen.put_back and note.address != server:
-            context.err.print(
+            context.tell(
                 f"warning: logging may still be on at {note.address.text}:"
-                " 'hone capture --put-back' puts its settings back",
-                soft_wrap=True,
+                " 'hone capture --put-back' puts its settings back"
             )
             continue
         try:
@@ -230,7 +220,7 @@ def _put_back(context: Context, chosen: _Options) -> bool:
             outcome = f"the settings are not restored: {error.message}"
         else:
             outcome = "the settings are restored"
-        context.err.print(f"{note.address.text}: {outcome}", soft_wrap=True)
+        context.tell(f"{note.address.text}: {outcome}")
     if failures:
         raise MachineError(
             f"the settings of {count_of(len(failures), 'server')} are not restored",
@@ -298,10 +288,9 @@ def _warn_of_left_out(context: Context, header: Header) -> None:
     left_out = sum(header.left_out.values())
     share = left_out / (left_out + header.statements)
     if share > _MUCH:
-        context.err.print(
+        context.tell(
             f"warning: {share:.0%} of the statements are left out: what is replayed may differ"
-            " from what your clients ask",
-            soft_wrap=True,
+            " from what your clients ask"
         )
 
 

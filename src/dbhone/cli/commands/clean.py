@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import click
 
 from dbhone.cli.context import Context, open_store, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import json_option, print_json
 from dbhone.cli.listing import listing
 from dbhone.cli.setting_up import agree
@@ -43,12 +42,7 @@ class _Part:
         return sum(self.removable.values())
 
 
-@click.command(
-    "clean",
-    cls=HoneCommand,
-    task=Task.MANAGE,
-    examples=("hone clean", "hone clean --yes", "hone clean --all --json"),
-)
+@hone_command("clean", Task.MANAGE, "hone clean", "hone clean --yes", "hone clean --all --json")
 @click.option(
     "--all", "everything", is_flag=True, help="Also what runs and builds that are kept still need."
 )
@@ -65,11 +59,10 @@ def command(context: Context, everything: bool, yes: bool, as_json: bool) -> Non
     """
     home = context.home
     if not home.root.is_dir():
-        context.err.print(f"There is no home folder {home.root} yet.", soft_wrap=True)
+        context.tell(f"There is no home folder {home.root} yet.")
         return
     check_home(home)
-    tell = partial(context.err.print, soft_wrap=True)
-    folders = _removable(context, everything=everything, tell=tell)
+    folders = _removable(context, everything=everything, tell=context.tell)
     parts = tuple(_parts(home, folders))
     if as_json:
         print_json(context, [_object(part) for part in parts])
@@ -193,8 +186,7 @@ def _remove(context: Context, agreed: Mapping[Path, int], *, everything: bool) -
     another hone uses the home.
     """
     _check_unused(context.home)
-    tell = partial(context.err.print, soft_wrap=True)
-    waiting = hold_host_lock(lambda other: tell(waiting_line(other)))
+    waiting = hold_host_lock(lambda other: context.tell(waiting_line(other)))
     with waiting, guarded(context.home):
         _check_unused(context.home)
         still = _removable(context, everything=everything, tell=lambda _: None)

@@ -16,7 +16,7 @@ from dbhone.cli.generated import (
     train_option,
     write_or_execute,
 )
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.running import answer, dbms_of_tree, tolerance_option
 from dbhone.errors import HoneError, UsageError
 from dbhone.experiment.goals import foresee_dbms
@@ -46,16 +46,13 @@ class _Options(GeneratedOptions):
     bisect: bool
 
 
-@click.command(
+@hone_command(
     "compare",
-    cls=HoneCommand,
-    task=Task.MEASURE,
-    examples=(
-        "hone compare known:mysql@5.7 known:mysql@8.0",
-        "hone compare apt:postgresql 'apt:postgresql#lto+pgo' --train point-query",
-        "hone compare git:.@v1 git:.@main --sets point-query,update-index --stop-early",
-        "git bisect run hone compare --bisect git:.@v1 git:.@HEAD --tolerance 10%",
-    ),
+    Task.MEASURE,
+    "hone compare known:mysql@5.7 known:mysql@8.0",
+    "hone compare apt:postgresql 'apt:postgresql#lto+pgo' --train point-query",
+    "hone compare git:.@v1 git:.@main --sets point-query,update-index --stop-early",
+    "git bisect run hone compare --bisect git:.@v1 git:.@HEAD --tolerance 10%",
 )
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")

@@ -6,20 +6,17 @@ import click
 from click.shell_completion import get_completion_class
 
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 
 _VARIABLE = "_HONE_COMPLETE"
 
 
-@click.command(
+@hone_command(
     "completion",
-    cls=HoneCommand,
-    task=Task.MANAGE,
-    examples=(
-        "hone completion bash >>~/.bash_completion",
-        "hone completion zsh >~/.zfunc/_hone        # in a folder of your fpath",
-        "hone completion fish >~/.config/fish/completions/hone.fish",
-    ),
+    Task.MANAGE,
+    "hone completion bash >>~/.bash_completion",
+    "hone completion zsh >~/.zfunc/_hone        # in a folder of your fpath",
+    "hone completion fish >~/.config/fish/completions/hone.fish",
 )
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 @pass_context
@@ -33,7 +30,7 @@ def command(context: Context, shell: str) -> None:
 
     maker = get_completion_class(shell)
     assert maker is not None, "click knows these shells"
-    context.out.print(maker(hone, {}, "hone", _VARIABLE).source(), soft_wrap=True)
+    context.show_line(maker(hone, {}, "hone", _VARIABLE).source())
 
 
 PLUGIN = command

@@ -7,21 +7,18 @@ from rich.table import Table
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import facts, headed, json_option, print_json
 from dbhone.cli.listing import listing
 from dbhone.experiment.named_configs import NamedConfig, config_names, load_config
 
 
-@click.command(
+@hone_command(
     "configs",
-    cls=HoneCommand,
-    task=Task.MANAGE,
-    examples=(
-        "hone configs",
-        "hone configs kinoshita",
-        "hone configs kinoshita --json",
-    ),
+    Task.MANAGE,
+    "hone configs",
+    "hone configs kinoshita",
+    "hone configs kinoshita --json",
 )
 @click.argument("name", required=False, shell_complete=completing.configs)
 @json_option
@@ -33,7 +30,8 @@ def command(context: Context, name: str | None, as_json: bool) -> None:
     """
     if as_json:
         chosen = config_names() if name is None else (name,)
-        print_json(context, [_object(each, load_config(each)) for each in chosen])
+        configs = ((each, load_config(each).model_dump(mode="json")) for each in chosen)
+        print_json(context, [{"name": each, **config} for each, config in configs])
     elif name is None:
         context.out.print(_list())
     else:
@@ -81,10 +79,6 @@ def _left_out(config: NamedConfig) -> Table:
     for name, why in config.left_out.items():
         table.add_row(name, why)
     return table
-
-
-def _object(name: str, config: NamedConfig) -> dict[str, object]:
-    return {"name": name, **config.model_dump(mode="json")}
 
 
 PLUGIN = command

@@ -16,7 +16,7 @@ from dbhone.analysis.verdict import Summary
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.generated import GeneratedOptions, generated_options, write_or_execute
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import words
 from dbhone.cli.listing import listing
 from dbhone.cli.running import PERCENT, dbms_of_tree
@@ -43,15 +43,12 @@ class _Options(GeneratedOptions):
     tolerance: float
 
 
-@click.command(
+@hone_command(
     "crosstrain",
-    cls=HoneCommand,
-    task=Task.MEASURE,
-    examples=(
-        "hone crosstrain apt:sqlite3 --sets main,cte,rtree,orm",
-        "hone crosstrain apt:postgresql --sets point-query,update-index,scan --variant lto+pgo",
-        "hone crosstrain last --tolerance 1%",
-    ),
+    Task.MEASURE,
+    "hone crosstrain apt:sqlite3 --sets main,cte,rtree,orm",
+    "hone crosstrain apt:postgresql --sets point-query,update-index,scan --variant lto+pgo",
+    "hone crosstrain last --tolerance 1%",
 )
 @click.argument("what", metavar="SOURCE|RUN")
 @click.option("--dbms", metavar="DBMS", help="DBMS of the source, if it cannot be detected.")
@@ -151,21 +148,19 @@ def _tell(context: Context, run: Run, found: CrossTraining, tolerance: float) ->
     )
     out.print(_table(found))
     for text in _alternatives(run, found):
-        out.print(f"\n{text}", soft_wrap=True)
+        context.show_line(f"\n{text}")
     smallest, most = found.smallest(tolerance), f"{tolerance * 100:g}%"
     if smallest is None:
-        out.print(
-            f"\nNo training here loses at most {most} on every set. Try a mix: --mix A,B",
-            soft_wrap=True,
+        context.show_line(
+            f"\nNo training here loses at most {most} on every set. Try a mix: --mix A,B"
         )
         return
     tested, worst = found.worst(smallest) or ("", None)
     assert worst is not None
-    out.print(
+    context.show_line(
         f"\nThe smallest training that loses at most {most} on every set is on"
         f" {listed(sorted(found.trained[smallest]))}: against a training of its own,"
-        f" {tested} runs {_ratio(worst)} times as fast.",
-        soft_wrap=True,
+        f" {tested} runs {_ratio(worst)} times as fast."
     )
 
 

@@ -6,19 +6,14 @@ import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.setting_up import agree
 from dbhone.errors import UsageError
 from dbhone.home import is_alive
 from dbhone.untrusted_files import remove_tree
 
 
-@click.command(
-    "delete",
-    cls=HoneCommand,
-    task=Task.MANAGE,
-    examples=("hone delete 7", "hone delete --yes 3 4 5"),
-)
+@hone_command("delete", Task.MANAGE, "hone delete 7", "hone delete --yes 3 4 5")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=completing.runs)
 @click.option("--yes", "-y", is_flag=True, help="Delete without asking.")
 @pass_context
@@ -35,7 +30,7 @@ def command(context: Context, runs: tuple[str, ...], yes: bool) -> None:
                     f"run {run.id} is being executed", hint="end it with Ctrl-C there first"
                 )
         for run in chosen.values():
-            context.err.print(f"run {run.id}  {run.title}", soft_wrap=True)
+            context.tell(f"run {run.id}  {run.title}")
         what = "this run" if len(chosen) == 1 else f"these {len(chosen)} runs"
         agree(f"delete {what} for good", yes=yes)
         for run in chosen.values():

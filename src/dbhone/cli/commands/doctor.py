@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import click
@@ -16,7 +17,7 @@ from dbhone import cgroup
 from dbhone.account import LENT
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import json_option, print_json
 from dbhone.compilation.bolt import find_usable_bolt
 from dbhone.compilation.feature_probe import try_variant
@@ -43,24 +44,15 @@ _VARIANTS = ("lto", "pgo", "lto+pgo")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Finding:
-    """One line: what was looked at, whether it is there, and what to do if not."""
+    """One line: what was looked at, whether it is good, and what to do if not."""
 
-    what: str
+    name: str
     good: bool
     text: str
-    remedy: str = ""
+    remedy: str | None = None
 
 
-@click.command(
-    "doctor",
-    cls=HoneCommand,
-    task=Task.START,
-    examples=(
-        "hone doctor",
-        "hone doctor postgresql",
-        "hone doctor --json",
-    ),
-)
+@hone_command("doctor", Task.START, "hone doctor", "hone doctor postgresql", "hone doctor --json")
 @click.argument("names", metavar="[GOAL]...", nargs=-1, shell_complete=completing.goals)
 @json_option
 @pass_context
@@ -86,62 +78,45 @@ def command(context: Context, names: tuple[str, ...], as_json: bool) -> int:
             ]
     ready = [goal.ready for goal in asked]
     if as_json:
-        print_json(context, {"goals": _goal_objects(asked), "machine": _objects(findings)})
+        machine = [dataclasses.asdict(finding) for finding in findings]
+        print_json(context, {"goals": [_object(goal) for goal in asked], "machine": machine})
     else:
-        context.out.print(_goal_table(asked))
+        context.out.print(_table(map(_of_goal, asked)))
         if findings:
             context.out.print("\nThis machine:", style="bold")
-            context.out.print(_finding_table(findings))
+            context.out.print(_table(findings))
     return 0 if (all(ready) if names else any(ready)) else 1
 
 
-def _goal_table(asked: Sequence[Goal]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    for goal in asked:
-        remedy = f"\n→ hone setup {goal.name}" if goal.missing else ""
-        table.add_row(
-            _mark(good=goal.ready),
-            Text(goal.name, style="bold"),
-            Text(f"{goal.title}: {goal.describe()}{remedy}"),
-        )
-    return table
-
-
-def _finding_table(findings: Sequence[_Finding]) -> Table:
+def _table(findings: Iterable[_Finding]) -> Table:
     table = Table.grid(padding=(0, 2))
     for finding in findings:
-        text = finding.text if not finding.remedy else f"{finding.text}\n→ {finding.remedy}"
-        table.add_row(_mark(good=finding.good), Text(finding.what, style="bold"), Text(text))
+        mark = Text("ok", style="green") if finding.good else Text("--", style="yellow")
+        text = f"{finding.text}\n→ {finding.remedy}" if finding.remedy else finding.text
+        table.add_row(mark, Text(finding.name, style="bold"), Text(text))
     return table
 
 
-def _mark(*, good: bool) -> Text:
-    return Text("ok", style="green") if good else Text("--", style="yellow")
+def _of_goal(goal: Goal) -> _Finding:
+    remedy = f"hone setup {goal.name}" if goal.missing else None
+    text = f"{goal.title}: {goal.describe()}"
+    return _Finding(name=goal.name, good=goal.ready, text=text, remedy=remedy)
 
 
-def _goal_objects(asked: Sequence[Goal]) -> list[dict[str, object]]:
-    return [
-        {
-            "name": goal.name,
-            "title": goal.title,
-            "ready": goal.ready,
-            "packages": goal.missing.packages,
-            "install": goal.missing.line() if goal.missing else None,
-        }
-        for goal in asked
-    ]
+def _object(goal: Goal) -> dict[str, object]:
+    return {
+        "name": goal.name,
+        "title": goal.title,
+        "ready": goal.ready,
+        "packages": goal.missing.packages,
+        "install": goal.missing.line() if goal.missing else None,
+    }
 
 
-def _objects(findings: Sequence[_Finding]) -> list[dict[str, object]]:
-    return [
-        {
-            "name": finding.what,
-            "good": finding.good,
-            "text": finding.text,
-            "remedy": finding.remedy or None,
-        }
-        for finding in findings
-    ]
+def _refusal(name: str, error: HoneError, outcome: str = "") -> _Finding:
+    """Say why something is refused here, and what comes of that."""
+    text = f"{error.message}: {outcome}" if outcome else error.message
+    return _Finding(name=name, good=False, text=text, remedy=error.hint)
 
 
 def _account(session: Session) -> _Finding:
@@ -150,14 +125,14 @@ def _account(session: Session) -> _Finding:
         with opened_place(session) as place:
             account = place.tenant.account
     except HoneError as error:
-        return _Finding(what="account", good=False, text=error.message, remedy=error.hint or "")
+        return _refusal("account", error)
     if account is None:
         text = "servers and builds run as you"
     elif account.is_lent:
         text = f"each server and each build runs as a user id of its own ({LENT[0]} to {LENT[-1]})"
     else:
         text = f"servers run as {account.name}"
-    return _Finding(what="account", good=True, text=text)
+    return _Finding(name="account", good=True, text=text)
 
 
 def _sandboxes() -> _Finding:
@@ -165,13 +140,13 @@ def _sandboxes() -> _Finding:
     reason = why_not_enclosed()
     if reason is None:
         text = "servers, their clients and builds are sandboxed (tested)"
-        return _Finding(what="sandboxes", good=True, text=text)
+        return _Finding(name="sandboxes", good=True, text=text)
     missing = shutil.which(PROGRAM) is None
     remedy = (
         f"apt-get install {PACKAGE}" if missing else "allow this account to create user namespaces"
     )
     text = f"sources from the network are refused without --trust: {reason}"
-    return _Finding(what="sandboxes", good=False, text=text, remedy=remedy)
+    return _Finding(name="sandboxes", good=False, text=text, remedy=remedy)
 
 
 def _limits() -> _Finding:
@@ -179,9 +154,9 @@ def _limits() -> _Finding:
     reason = cgroup.refusal()
     if reason is None:
         text = "a subject's or a build's memory and processes are limited as a whole (tested)"
-        return _Finding(what="limits", good=True, text=text)
+        return _Finding(name="limits", good=True, text=text)
     return _Finding(
-        what="limits",
+        name="limits",
         good=False,
         text=f"memory is limited for each process only: {reason}",
         remedy="start hone with: systemd-run --user --scope hone ..., where systemd runs",
@@ -193,10 +168,9 @@ def _compilers(session: Session) -> Iterator[_Finding]:
         try:
             compiler = find_compiler(name)
         except HoneError as error:
-            text = error.message if name == "gcc" else f"{error.message}: its builds are left out"
-            yield _Finding(what=name, good=False, text=text, remedy=error.hint or "")
+            yield _refusal(name, error, "" if name == "gcc" else "its builds are left out")
             continue
-        yield _Finding(what=name, good=True, text=f"{compiler.identity}, {compiler.path}")
+        yield _Finding(name=name, good=True, text=f"{compiler.identity}, {compiler.path}")
         yield from _abilities(compiler, session)
     yield _bolt()
 
@@ -205,19 +179,18 @@ def _bolt() -> _Finding:
     try:
         bolt = find_usable_bolt()
     except HoneError as error:
-        text = f"{error.message}: variants with bolt are left out"
-        return _Finding(what="BOLT", good=False, text=text, remedy=error.hint or "")
-    return _Finding(what="BOLT", good=True, text=f"{bolt.label}, {bolt.path}")
+        return _refusal("BOLT", error, "variants with bolt are left out")
+    return _Finding(name="BOLT", good=True, text=f"{bolt.label}, {bolt.path}")
 
 
 def _abilities(compiler: Compiler, session: Session) -> Iterator[_Finding]:
     for variant in _VARIANTS:
         trial = try_variant(compiler, variant, session)
         yield _Finding(
-            what=f"{compiler.family.value} {variant}",
+            name=f"{compiler.family.value} {variant}",
             good=trial.works,
             text="works (tried)" if trial.works else f"does not work: {trial.reason}",
-            remedy="" if trial.works else _remedy(compiler, trial.reason),
+            remedy=None if trial.works else _remedy(compiler, trial.reason),
         )
 
 
@@ -232,10 +205,10 @@ def _levers() -> Iterator[_Finding]:
     context = LeverContext(value="", dbms=_any_server(), cache_bytes=_SMALL_CACHE, servers=1)
     for lever, refusal in survey(context):
         yield _Finding(
-            what=lever.name,
+            name=lever.name,
             good=refusal is None,
             text=refusal.reason if refusal else lever.summary,
-            remedy=refusal.hint if refusal else "",
+            remedy=(refusal.hint or None) if refusal else None,
         )
 
 
@@ -248,46 +221,46 @@ def _terms(session: Session) -> Iterator[_Finding]:
     """Say on which terms this machine can measure."""
     reason = idle_inhibitor.refusal()
     text = reason or "CPUs can be kept awake while something is measured"
-    yield _Finding(what="awake", good=reason is None, text=text)
+    yield _Finding(name="awake", good=reason is None, text=text)
     try:
         check_evictable(session.workdir("cold"))
     except HoneError as error:
-        yield _Finding(what="cold", good=False, text=error.message, remedy=error.hint or "")
+        yield _refusal("cold", error)
     else:
-        yield _Finding(what="cold", good=True, text="servers can be started cold")
+        yield _Finding(name="cold", good=True, text="servers can be started cold")
 
 
 def _machine(home: Home, session: Session) -> Iterator[_Finding]:
     machine = read_machine(session.home.root)
     support = perf_events.probe()
     yield _Finding(
-        what="processor",
+        name="processor",
         good=machine.cores >= 2,
         text=f"{machine.cpu_model}, {machine.cores} cores usable",
-        remedy="" if machine.cores >= 2 else "on a single core client and server compete",
+        remedy=None if machine.cores >= 2 else "on a single core client and server compete",
     )
-    yield _Finding(what="memory", good=True, text=size(machine.memory_bytes))
+    yield _Finding(name="memory", good=True, text=size(machine.memory_bytes))
     yield _Finding(
-        what="counters",
+        name="counters",
         good=support.available,
         text="instructions can be counted" if support.available else support.reason,
     )
     powersave = machine.governor == "powersave"
     yield _Finding(
-        what="governor",
+        name="governor",
         good=not powersave,
         text=machine.governor,
-        remedy="cpupower frequency-set -g performance" if powersave else "",
+        remedy="cpupower frequency-set -g performance" if powersave else None,
     )
-    yield _Finding(what="virtualisation", good=True, text=machine.virtualisation)
+    yield _Finding(name="virtualisation", good=True, text=machine.virtualisation)
     yield _load()
-    yield _Finding(what="system", good=True, text=f"{machine.distribution}, {machine.kernel}")
+    yield _Finding(name="system", good=True, text=f"{machine.distribution}, {machine.kernel}")
     free = shutil.disk_usage(session.home.root).free
     yield _Finding(
-        what="home",
+        name="home",
         good=free > 2 * 1024**3,
         text=f"{home.root}, {size(free)} free",
-        remedy="" if free > 2 * 1024**3 else "give it 2 GiB, or choose another with --home",
+        remedy=None if free > 2 * 1024**3 else "give it 2 GiB, or choose another with --home",
     )
 
 
@@ -298,11 +271,11 @@ def _load() -> _Finding:
     seen = between(before, read_conditions(), own_cpu_seconds=0.0)
     steal, others = seen.get(Condition.STEAL, 0.0), seen.get(Condition.OTHERS, 0.0)
     return _Finding(
-        what="quiet",
+        name="quiet",
         good=steal < 0.02 and others < 0.2,
         text=f"steal {steal:.1%}, other processes use {others:.2f} cores,"
         f" load {os.getloadavg()[0]:.1f}",
-        remedy="" if others < 0.2 else "stop what else is running, or expect wide intervals",
+        remedy=None if others < 0.2 else "stop what else is running, or expect wide intervals",
     )
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import click
-
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import json_option, print_json
 from dbhone.cli.listing import listing
 from dbhone.experiment.load import load_shipped, shipped_names
@@ -13,12 +11,7 @@ from dbhone.experiment.model import Experiment
 from dbhone.units import duration
 
 
-@click.command(
-    "experiments",
-    cls=HoneCommand,
-    task=Task.MANAGE,
-    examples=("hone experiments", "hone plan postgresql-builds"),
-)
+@hone_command("experiments", Task.MANAGE, "hone experiments", "hone plan postgresql-builds")
 @json_option
 @pass_context
 def command(context: Context, as_json: bool) -> None:

@@ -9,8 +9,8 @@ import click
 from dbhone.analysis.explained_rounds import Work
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
-from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import check_output, force_option, write_output
+from dbhone.cli.help import Task, hone_command
+from dbhone.cli.lines import check_output, force_option, output_option, write_output
 from dbhone.cli.progress import shown
 from dbhone.cli.running import experiment_of
 from dbhone.cli.setting_up import agree, ensure_installed
@@ -37,17 +37,14 @@ from dbhone.units import duration
 _NAMELESS = 0.9
 
 
-@click.command(
+@hone_command(
     "explain",
-    cls=HoneCommand,
-    task=Task.LOOK,
-    examples=(
-        "hone explain",
-        "hone explain 7 lto+pgo update-index",
-        "hone explain 7 --waits",
-        "hone explain 7 --output why.html",
-        "hone explain 7 --output stacks.speedscope.json",
-    ),
+    Task.LOOK,
+    "hone explain",
+    "hone explain 7 lto+pgo update-index",
+    "hone explain 7 --waits",
+    "hone explain 7 --output why.html",
+    "hone explain 7 --output stacks.speedscope.json",
 )
 @click.argument("run", default="last", shell_complete=completing.runs)
 @click.argument("subject", required=False, shell_complete=completing.subjects)
@@ -73,12 +70,9 @@ _NAMELESS = 0.9
     help="Tell what the servers' threads wait for, too, by the DBMS's own wait events. MySQL and"
     " MariaDB count them only with settings that slow them down, which they get.",
 )
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="File to write: a page with a differential flame graph if it ends in .html, folded text of"
-    " both servers' stacks if it ends in .folded, else speedscope's JSON.",
+@output_option(
+    "File to write: a page with a differential flame graph if it ends in .html, folded text of"
+    " both servers' stacks if it ends in .folded, else speedscope's JSON."
 )
 @click.option("--yes", "-y", is_flag=True, help="Make builds that are no longer kept unasked.")
 @force_option
@@ -141,7 +135,7 @@ def command(
     _tell(context, title, said, found.named)
     if output is not None:
         write_output(output, _written(output, title, names, said, found), force=force)
-        context.err.print(f"wrote {output}", soft_wrap=True)
+        context.tell(f"wrote {output}")
 
 
 def _ensure_buildable(
@@ -151,7 +145,7 @@ def _ensure_buildable(
     both = [experiment.subject(name).inputs for name in names]
     estimator = BuildEstimator(context.home)
     lacking = together(missing_for_build(own, estimator, experiment.suite) for own in both)
-    ensure_installed(context, lacking, "these servers", context.home)
+    ensure_installed(context, lacking, "these servers")
     again = rebuilding(experiment, names, run, estimator)
     if again is not None:
         what, takes = " and ".join(again.subjects), duration(again.seconds)

@@ -10,7 +10,7 @@ import click
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.generated import GeneratedOptions, generated_options, write_or_execute
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import words
 from dbhone.errors import UsageError
 from dbhone.experiment.join import joining_name, joining_text
@@ -32,16 +32,13 @@ class _Options(GeneratedOptions):
     anchor: str | None
 
 
-@click.command(
+@hone_command(
     "history",
-    cls=HoneCommand,
-    task=Task.MEASURE,
-    examples=(
-        "hone history mysql",
-        "hone history mysql --versions 5.6,5.7,8.0.12",
-        "hone history sqlite --source git:URL --versions 3.38..3.45 --every 5",
-        "hone history mysql --join 7 --versions 5.7.19",
-    ),
+    Task.MEASURE,
+    "hone history mysql",
+    "hone history mysql --versions 5.6,5.7,8.0.12",
+    "hone history sqlite --source git:URL --versions 3.38..3.45 --every 5",
+    "hone history mysql --join 7 --versions 5.7.19",
 )
 @click.argument("dbms", shell_complete=completing.systems, metavar="DBMS")
 @click.option(
@@ -92,9 +89,7 @@ def command(context: Context, /, dbms: str, **options: Any) -> None:
     experiment = (_new if request.join is None else _joining)(context, dbms, request)
     page = write_or_execute(context, experiment, request)
     if page is not None and request.join is not None:
-        context.err.print(
-            f"'hone report {request.join} last' reports both runs as one history", soft_wrap=True
-        )
+        context.tell(f"'hone report {request.join} last' reports both runs as one history")
 
 
 def _new(context: Context, dbms: str, options: _Options) -> Experiment:

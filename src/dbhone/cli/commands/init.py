@@ -9,31 +9,23 @@ import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import force_option, write_output
+from dbhone.cli.help import Task, hone_command
+from dbhone.cli.lines import force_option, output_option, write_output
 from dbhone.experiment.starters import questions, starter_text
 from dbhone.source.known_versions import known_versions
 
 
-@click.command(
+@hone_command(
     "init",
-    cls=HoneCommand,
-    task=Task.START,
-    examples=(
-        "hone init",
-        "hone init postgresql builds",
-        "hone init postgresql queries",
-        "hone init mysql versions --output mine.toml",
-    ),
+    Task.START,
+    "hone init",
+    "hone init postgresql builds",
+    "hone init postgresql queries",
+    "hone init mysql versions --output mine.toml",
 )
 @click.argument("dbms", default="sqlite", shell_complete=completing.systems)
 @click.argument("question", default="builds", shell_complete=completing.questions)
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="File to write.  [default: DBMS-QUESTION.toml]",
-)
+@output_option("File to write.  [default: DBMS-QUESTION.toml]")
 @force_option
 @pass_context
 def command(context: Context, dbms: str, question: str, output: Path | None, force: bool) -> None:
@@ -44,10 +36,9 @@ def command(context: Context, dbms: str, question: str, output: Path | None, for
     text = starter_text(dbms, question, known_versions(context.home))
     path = output or Path(f"{dbms}-{question}.toml")
     write_output(path, text, force=force)
-    context.err.print(
+    context.tell(
         f"wrote {path}: 'hone plan {path}' shows what it would do and what it lacks,"
-        f" 'hone run {path}' does it",
-        soft_wrap=True,
+        f" 'hone run {path}' does it"
     )
 
 

@@ -7,26 +7,17 @@ from pathlib import Path
 import click
 
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import labelled
+from dbhone.cli.help import Task, hone_command
+from dbhone.cli.lines import FILE, labelled
 from dbhone.cli.package_view import check_and_show
 from dbhone.cli.setting_up import agree
 from dbhone.package.installing import Replacement, install, plan_replacement
 from dbhone.units import listed
 
 
-@click.command(
-    "install",
-    cls=HoneCommand,
-    task=Task.MANAGE,
-    examples=("hone install server.deb.tar.zst --key maker.pub.pem",),
-)
+@hone_command("install", Task.MANAGE, "hone install server.deb.tar.zst --key maker.pub.pem")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--key",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Public key by which FILE must be signed.",
-)
+@click.option("--key", type=FILE, help="Public key by which FILE must be signed.")
 @click.option("--yes", "-y", is_flag=True, help="Install without asking.")
 @pass_context
 def command(context: Context, file: Path, key: Path | None, yes: bool) -> None:
@@ -40,20 +31,18 @@ def command(context: Context, file: Path, key: Path | None, yes: bool) -> None:
         plan = plan_replacement(data, checked, session)
         _tell(context, plan)
         agree("install these packages", yes=yes)
-        install(plan, session, lambda text: context.err.print(text, soft_wrap=True))
-    context.err.print(
-        f"{plan.server} is now hone's build; 'hone uninstall' restores the original", soft_wrap=True
-    )
+        install(plan, session, context.tell)
+    context.tell(f"{plan.server} is now hone's build; 'hone uninstall' restores the original")
 
 
 def _tell(context: Context, plan: Replacement) -> None:
     for package in plan.packages:
         text = f"{package.name} {package.version} for {package.installed}"
-        context.err.print(labelled("install", text), soft_wrap=True)
+        context.tell(labelled("install", text))
     for name in plan.besides:
-        context.err.print(labelled("install", f"{name}, which these need"), soft_wrap=True)
+        context.tell(labelled("install", f"{name}, which these need"))
     names = listed([instance.label for instance in plan.instances]) or "none runs"
-    context.err.print(labelled("restart", names), soft_wrap=True)
+    context.tell(labelled("restart", names))
 
 
 PLUGIN = command

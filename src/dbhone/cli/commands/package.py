@@ -11,8 +11,8 @@ import click
 from dbhone import registry
 from dbhone.cli import completing
 from dbhone.cli.context import Context, open_store, pass_context
-from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import check_output, force_option, headed, labelled, write_output
+from dbhone.cli.help import Task, hone_command
+from dbhone.cli.lines import FILE, check_output, force_option, headed, labelled, write_output
 from dbhone.cli.package_view import check_and_show, gain_in_words, second_build_in_words
 from dbhone.cli.progress import shown
 from dbhone.cli.running import execute_new
@@ -39,16 +39,13 @@ from dbhone.package.repetition import Gain, gains, why_private
 from dbhone.units import count_of, size
 
 
-@click.command(
+@hone_command(
     "package",
-    cls=HoneCommand,
-    task=Task.MANAGE,
-    examples=(
-        "hone package last --key my-key.pem",
-        "hone package last --form deb",
-        "hone package --check postgresql-15.18-rel+lto+pgo-1f0c2a7b.tar.zst --key my-key.pub",
-        "hone package --check postgresql-15.18-rel+lto+pgo-1f0c2a7b.tar.zst --again",
-    ),
+    Task.MANAGE,
+    "hone package last --key my-key.pem",
+    "hone package last --form deb",
+    "hone package --check postgresql-15.18-rel+lto+pgo-1f0c2a7b.tar.zst --key my-key.pub",
+    "hone package --check postgresql-15.18-rel+lto+pgo-1f0c2a7b.tar.zst --again",
 )
 @click.argument(
     "what",
@@ -71,7 +68,7 @@ from dbhone.units import count_of, size
 )
 @click.option(
     "--key",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Sign with this private Ed25519 key (PEM); with --check, the public key that must have"
     " signed.",
 )
@@ -131,7 +128,7 @@ def command(
     write_output(path, file, force=force)
     _tell(context, package, chosen, signed=signer is not None)
     context.err.print(labelled("package", size(len(file))))
-    context.out.print(str(path), soft_wrap=True)
+    context.show_line(str(path))
     return None
 
 
@@ -167,25 +164,25 @@ def _measurement(context: Context, chosen: ChosenBuild) -> EnclosedMeasurement |
 
 
 def _tell(context: Context, package: Package, chosen: ChosenBuild, *, signed: bool) -> None:
-    err = context.err
-    err.print(labelled("files", f"{count_of(len(package.entries), 'file')} of {package.name}"))
+    files = f"{count_of(len(package.entries), 'file')} of {package.name}"
+    context.err.print(labelled("files", files))
     if chosen.run is None:
         text = "none: name a run instead of a build, and its samples are included"
-        err.print(labelled("measured", text, "bold yellow"), soft_wrap=True)
-    err.print(labelled("twice", second_build_in_words(package.differing)), soft_wrap=True)
+        context.tell(labelled("measured", text, "bold yellow"))
+    context.tell(labelled("twice", second_build_in_words(package.differing)))
     if package.content.lacks:
         text = f"what a distribution's has: {'; '.join(package.content.lacks)}"
-        err.print(labelled("lacks", text, "bold yellow"), soft_wrap=True)
+        context.tell(labelled("lacks", text, "bold yellow"))
     for lever in package.levers:
         text = f"it was measured with {lever}"
-        err.print(labelled("levers", text, "bold yellow"), soft_wrap=True)
+        context.tell(labelled("levers", text, "bold yellow"))
     if package.content.masked:
         text = f"in {count_of(package.content.masked, 'file')} paths of this machine were replaced"
-        err.print(labelled("note", f"{text} by others of equal length"), soft_wrap=True)
+        context.tell(labelled("note", f"{text} by others of equal length"))
     if not signed:
         text = "not signed: anybody could have made it; --key signs it"
-        err.print(labelled("note", text, "bold yellow"), soft_wrap=True)
-    err.print(labelled("licence", package.content.licence.duty), soft_wrap=True)
+        context.tell(labelled("note", text, "bold yellow"))
+    context.tell(labelled("licence", package.content.licence.duty))
 
 
 def _repeat(context: Context, checked: Checked) -> int:
@@ -211,7 +208,7 @@ def _compare(context: Context, said: Gain, here: Gain | None) -> bool:
         text += "too little was measured here"
     else:
         text += f"here it is {gain_in_words(here)}: {'they agree' if agrees else 'they differ'}"
-    context.out.print(headed("again    ", text), soft_wrap=True)
+    context.show_line(headed("again    ", text))
     return agrees
 
 

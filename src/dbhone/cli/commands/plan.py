@@ -8,7 +8,7 @@ import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import json_option, print_json
 from dbhone.cli.plan_view import lack_of_room, print_plan
 from dbhone.cli.running import design_options, source_option, with_design
@@ -24,15 +24,7 @@ from dbhone.requirements import Missing
 from dbhone.source.known_versions import known_versions
 
 
-@click.command(
-    "plan",
-    cls=HoneCommand,
-    task=Task.MEASURE,
-    examples=(
-        "hone plan try",
-        "hone plan mine.toml --budget 2h",
-    ),
-)
+@hone_command("plan", Task.MEASURE, "hone plan try", "hone plan mine.toml --budget 2h")
 @click.argument("experiment", metavar="FILE", shell_complete=completing.experiments)
 @source_option
 @design_options

@@ -6,17 +6,12 @@ import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.running import save_reports
 from dbhone.errors import UsageError
 
 
-@click.command(
-    "rename",
-    cls=HoneCommand,
-    task=Task.MANAGE,
-    examples=("hone rename 7 'PostgreSQL 17 on the new machine'",),
-)
+@hone_command("rename", Task.MANAGE, "hone rename 7 'PostgreSQL 17 on the new machine'")
 @click.argument("run", shell_complete=completing.runs)
 @click.argument("title")
 @pass_context
@@ -27,8 +22,8 @@ def command(context: Context, run: str, title: str) -> None:
     with open_store(context) as store:
         chosen = find_run(store, run)
         store.rename_run(chosen.id, title.strip())
-        save_reports(context, store.run(chosen.id), store, context.home)
-    context.err.print(f"run {chosen.id} is now called '{title.strip()}'", soft_wrap=True)
+        save_reports(context, store.run(chosen.id), store)
+    context.tell(f"run {chosen.id} is now called '{title.strip()}'")
 
 
 PLUGIN = command

@@ -10,7 +10,7 @@ import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import check_output, force_option, output_option, write_output
 from dbhone.errors import UsageError
 from dbhone.measurement.store import Store
@@ -20,15 +20,12 @@ from dbhone.report.terminal import show
 from dbhone.tuner.results import page_of
 
 
-@click.command(
+@hone_command(
     "report",
-    cls=HoneCommand,
-    task=Task.LOOK,
-    examples=(
-        "hone report last",
-        "hone report last --format html --output report.html",
-        "hone report 7 8",
-    ),
+    Task.LOOK,
+    "hone report last",
+    "hone report last --format html --output report.html",
+    "hone report 7 8",
 )
 @click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=completing.runs)
 @click.option(
@@ -37,7 +34,7 @@ from dbhone.tuner.results import page_of
     type=click.Choice(formats()),
     help="Output format.  [default: as the output's name ends, else text]",
 )
-@output_option
+@output_option("File to write.")
 @click.option(
     "--beside",
     multiple=True,
@@ -67,7 +64,7 @@ def command(
         page = with_published(_page(store, runs or ("last",), format_name), beside)
     if output is not None:
         write_output(output, render(page, format_name), force=force)
-        context.err.print(f"wrote {output}", soft_wrap=True)
+        context.tell(f"wrote {output}")
     elif format_name == "text" and context.out.is_terminal:
         show(page, context.out)
     else:

@@ -8,7 +8,7 @@ import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import headed
 from dbhone.cli.running import (
     DURATION,
@@ -25,15 +25,7 @@ from dbhone.experiment.run_lifecycle import as_begun, check_resumable, take_over
 from dbhone.experiment.templates import COMPARISON
 
 
-@click.command(
-    "resume",
-    cls=HoneCommand,
-    task=Task.MEASURE,
-    examples=(
-        "hone resume last",
-        "hone resume 7 --budget 2h",
-    ),
-)
+@hone_command("resume", Task.MEASURE, "hone resume last", "hone resume 7 --budget 2h")
 @click.argument("run", default="last", shell_complete=completing.runs)
 @click.option(
     "--budget", type=DURATION, help="Time for the whole run, including what it has already used."
@@ -67,9 +59,7 @@ def command(
         force = force or budget is None
         check_rest(context, experiment, progress_of(chosen_run, store), session, force=force)
         take_over(chosen_run, session, store, budget=budget)
-        context.err.print(
-            headed(f"run {chosen_run.id}", f"{chosen_run.title} (continued)"), soft_wrap=True
-        )
+        context.tell(headed(f"run {chosen_run.id}", f"{chosen_run.title} (continued)"))
         page = execute(context, experiment, chosen_run, session=session, store=store)
     return answer(context, page, tolerance) if compares else None
 

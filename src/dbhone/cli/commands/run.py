@@ -8,7 +8,7 @@ import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.running import (
     design_options,
     execute_new,
@@ -20,15 +20,12 @@ from dbhone.experiment.load import load_named
 from dbhone.source.known_versions import known_versions
 
 
-@click.command(
+@hone_command(
     "run",
-    cls=HoneCommand,
-    task=Task.MEASURE,
-    examples=(
-        "hone run postgresql-builds",
-        "hone run mine.toml --budget 2h",
-        "hone run mysql-builds --source dir:~/src/mysql-8.0.39",
-    ),
+    Task.MEASURE,
+    "hone run postgresql-builds",
+    "hone run mine.toml --budget 2h",
+    "hone run mysql-builds --source dir:~/src/mysql-8.0.39",
 )
 @click.argument("experiment", metavar="FILE", shell_complete=completing.experiments)
 @source_option

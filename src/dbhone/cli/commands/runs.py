@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dbhone.cli.context import Context, open_store, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import json_option, print_json
 from dbhone.cli.listing import listing
 from dbhone.measurement.run_state import state_of
@@ -25,12 +25,7 @@ _WIDE = 110
 """The columns of a terminal in which a table leaves a line for what was found."""
 
 
-@click.command(
-    "runs",
-    cls=HoneCommand,
-    task=Task.LOOK,
-    examples=("hone runs", "hone runs --all", "hone runs --json"),
-)
+@hone_command("runs", Task.LOOK, "hone runs", "hone runs --all", "hone runs --json")
 @click.option(
     "--all", "everything", is_flag=True, help=f"List all runs, not only the newest {_NEWEST}."
 )

@@ -5,21 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import click
-
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import force_option, output_option, print_json, write_output
 from dbhone.experiment.json_schema import experiment_schema
 
 
-@click.command(
-    "schema",
-    cls=HoneCommand,
-    task=Task.MANAGE,
-    examples=("hone schema", "hone schema --output hone.schema.json"),
-)
-@output_option
+@hone_command("schema", Task.MANAGE, "hone schema", "hone schema --output hone.schema.json")
+@output_option("File to write.")
 @force_option
 @pass_context
 def command(context: Context, output: Path | None, force: bool) -> None:
@@ -33,9 +26,7 @@ def command(context: Context, output: Path | None, force: bool) -> None:
         print_json(context, schema)
         return
     write_output(output, json.dumps(schema, indent=2) + "\n", force=force)
-    context.err.print(
-        f"wrote {output}: begin a file beside it with '#:schema ./{output.name}'", soft_wrap=True
-    )
+    context.tell(f"wrote {output}: begin a file beside it with '#:schema ./{output.name}'")
 
 
 PLUGIN = command

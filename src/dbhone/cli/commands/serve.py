@@ -9,14 +9,14 @@ import webbrowser
 import click
 
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.serve.app import Access, App, Listeners
 from dbhone.serve.run_service import RunService
 from dbhone.serve.server import Place, serve, take_place
 from dbhone.units import duration
 
 
-@click.command("serve", cls=HoneCommand, task=Task.LOOK, examples=("hone serve --open",))
+@hone_command("serve", Task.LOOK, "hone serve --open")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -45,13 +45,12 @@ def command(context: Context, port: int, host: str, open_it: bool, verbose: bool
         access=lambda access: _tell_access(context, access, verbose=verbose),
         fault=lambda error: _tell_fault(context, error),
     )
-    context.out.print(f"{place.address}", soft_wrap=True)
+    context.show_line(f"{place.address}")
     if not place.hosts.loopback:
-        context.err.print(
+        context.tell(
             f"Whoever can reach {place.address} can read all runs, and what they reveal of this"
             " machine, its paths and its settings; nobody is asked for a password, nothing is"
-            " encrypted, and nothing can be changed.",
-            soft_wrap=True,
+            " encrypted, and nothing can be changed."
         )
     if open_it:
         _open(place)
@@ -68,12 +67,12 @@ def _tell_access(context: Context, access: Access, *, verbose: bool) -> None:
     if verbose:
         took = duration(access.seconds)
         line = f"{access.client} {access.method} {access.path} {access.status} {took}"
-        context.err.print(line, soft_wrap=True)
+        context.tell(line)
 
 
 def _tell_fault(context: Context, error: Exception) -> None:
     line = f"a bug in hone: {type(error).__name__}: {error}; please report it"
-    context.err.print(line, soft_wrap=True)
+    context.tell(line)
     if context.debug:
         traceback.print_exception(error)
 

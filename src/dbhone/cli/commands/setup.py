@@ -6,22 +6,14 @@ import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.setting_up import ensure_installed, install_with_message
 from dbhone.errors import ToolError
 from dbhone.experiment.goals import goals, together
 from dbhone.requirements import installable
 
 
-@click.command(
-    "setup",
-    cls=HoneCommand,
-    task=Task.START,
-    examples=(
-        "hone setup postgresql",
-        "hone setup --yes sqlite clang bolt",
-    ),
-)
+@hone_command("setup", Task.START, "hone setup postgresql", "hone setup --yes sqlite clang bolt")
 @click.argument(
     "names",
     metavar="GOAL...",
@@ -41,11 +33,11 @@ def command(context: Context, names: tuple[str, ...], yes: bool) -> None:
     chosen = goals(names)
     lacking = together(goal.missing for goal in chosen)
     if lacking:
-        with context.session() as session:
+        with context.session():
             if not yes:
-                ensure_installed(context, lacking, " and ".join(names), session.home)
+                ensure_installed(context, lacking, " and ".join(names))
             elif installable():
-                install_with_message(context, lacking, session.home)
+                install_with_message(context, lacking)
             else:
                 raise ToolError(
                     f"{' and '.join(names)} needs {lacking.describe()}, which hone may not install",

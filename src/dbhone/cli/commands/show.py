@@ -8,7 +8,7 @@ from rich.table import Table
 from dbhone.analysis.gravity import CONTROL_CODES
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import facts, headed, labelled
 from dbhone.cli.listing import listing
 from dbhone.measurement.record import Run, RunState
@@ -17,7 +17,7 @@ from dbhone.report.findings import findings_of
 from dbhone.units import duration, size
 
 
-@click.command("show", cls=HoneCommand, task=Task.LOOK, examples=("hone show last",))
+@hone_command("show", Task.LOOK, "hone show last")
 @click.argument("run", default="last", shell_complete=completing.runs)
 @pass_context
 def command(context: Context, run: str) -> None:

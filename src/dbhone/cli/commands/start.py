@@ -10,7 +10,7 @@ import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.progress import shown
 from dbhone.cli.running import experiment_of
 from dbhone.cli.setting_up import ensure_installed
@@ -26,11 +26,12 @@ from dbhone.source.known_versions import known_versions
 _POLL = 0.5
 
 
-@click.command(
+@hone_command(
     "start",
-    cls=HoneCommand,
-    task=Task.MEASURE,
-    examples=("hone start last pgo", "hone start 7 rel", "hone start postgresql-builds rel"),
+    Task.MEASURE,
+    "hone start last pgo",
+    "hone start 7 rel",
+    "hone start postgresql-builds rel",
 )
 @click.argument("run", shell_complete=completing.runs_and_experiments)
 @click.argument("subject", shell_complete=completing.subjects)
@@ -46,7 +47,7 @@ def command(context: Context, run: str, subject: str) -> None:
     with context.session() as session, contextlib.ExitStack() as stack:
         inputs = experiment.subject(subject).inputs
         lacking = missing_for_build(inputs, BuildEstimator(session.home), experiment.suite)
-        ensure_installed(context, lacking, "this server", session.home)
+        ensure_installed(context, lacking, "this server")
         with shown(context.err, verbose=context.verbose) as listen:
             service = BuildService(session, listen)
             server = stack.enter_context(standalone_server(experiment, subject, service))
@@ -70,7 +71,7 @@ def _tell(context: Context, server: Server) -> None:
     context.err.print(f"{server.title} runs as process {server.pid}; Ctrl-C ends it.")
     words = endpoint.protocol.client_words(endpoint)
     line = shlex.join(words) if words else str(endpoint.socket)
-    context.out.print(line, soft_wrap=True)
+    context.show_line(line)
 
 
 PLUGIN = command

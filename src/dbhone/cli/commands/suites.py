@@ -7,7 +7,7 @@ from rich.table import Table
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import headed, json_option, print_json
 from dbhone.cli.listing import listing
 from dbhone.files import absolute_path
@@ -16,11 +16,12 @@ from dbhone.workload import suite_tasks
 from dbhone.workload.suite import NumberedSet, ServerSet, Suite
 
 
-@click.command(
+@hone_command(
     "suites",
-    cls=HoneCommand,
-    task=Task.MANAGE,
-    examples=("hone suites", "hone suites sysbench:micro", "hone suites speedtest1 --json"),
+    Task.MANAGE,
+    "hone suites",
+    "hone suites sysbench:micro",
+    "hone suites speedtest1 --json",
 )
 @click.argument("name", required=False, shell_complete=completing.suites)
 @json_option
@@ -46,7 +47,7 @@ def command(context: Context, name: str | None, as_json: bool) -> None:
         context.out.print(_sets(suite))
         on_request = [each for each in suite.measurable() if suite.is_on_request(each)]
         if on_request:
-            context.out.print(f"sets on request: {', '.join(on_request)}", soft_wrap=True)
+            context.show_line(f"sets on request: {', '.join(on_request)}")
 
 
 def _list() -> Table:

@@ -8,7 +8,7 @@ import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.running import design_options, execute_new, force_small_budget_option, with_design
 from dbhone.dbms.base import system_names
 from dbhone.errors import UnknownName
@@ -19,15 +19,12 @@ _SQLITE, _SHORT = "sqlite", "try"
 _BUILDS = "-builds"
 
 
-@click.command(
+@hone_command(
     "try",
-    cls=HoneCommand,
-    task=Task.START,
-    examples=(
-        "hone try",
-        "hone try --budget 15m --target 1%",
-        "hone try postgresql",
-    ),
+    Task.START,
+    "hone try",
+    "hone try --budget 15m --target 1%",
+    "hone try postgresql",
 )
 @click.argument("dbms", default=_SQLITE, shell_complete=completing.systems)
 @design_options

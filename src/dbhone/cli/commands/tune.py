@@ -17,7 +17,7 @@ from dbhone.cli.generated import (
     generated_options_without_budget,
     train_option,
 )
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import headed, labelled, write_output
 from dbhone.cli.plan_view import print_plan
 from dbhone.cli.progress import shown
@@ -60,15 +60,12 @@ class _Options(GeneratedOptions):
     allow_loss: float
 
 
-@click.command(
+@hone_command(
     "tune",
-    cls=HoneCommand,
-    task=Task.MEASURE,
-    examples=(
-        "hone tune apt:sqlite3",
-        "hone tune apt:postgresql --workload sysbench:micro --budget 2h",
-        "hone tune postgresql-15 --workload mine.workload --data mine.dump --plan",
-    ),
+    Task.MEASURE,
+    "hone tune apt:sqlite3",
+    "hone tune apt:postgresql --workload sysbench:micro --budget 2h",
+    "hone tune postgresql-15 --workload mine.workload --data mine.dump --plan",
 )
 @click.argument("source", metavar="SOURCE")
 @click.option("--dbms", metavar="DBMS", help="DBMS of the source, if it cannot be detected.")
@@ -150,10 +147,9 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     first = rung(request, request.candidates, 0, request.for_choosing)
     if chosen.output is not None:
         write_output(chosen.output, first.text, force=chosen.force)
-        context.err.print(
+        context.tell(
             f"wrote {chosen.output}, the first run of the search: 'hone run {chosen.output}'"
-            " executes it",
-            soft_wrap=True,
+            " executes it"
         )
         return 0
     if chosen.plan:
@@ -166,14 +162,14 @@ def command(context: Context, /, source: str, **options: Any) -> int:
             _tell_elsewhere(context, begun_elsewhere(request, store))
             _check(context, request, session, force=chosen.force)
         for name, reason in space.left_out.items():
-            context.err.print(labelled("note", f"{name} is left out: {reason}"), soft_wrap=True)
+            context.tell(labelled("note", f"{name} is left out: {reason}"))
 
         def execute(experiment: Experiment, run: Run) -> None:
             ended = _execute(context, experiment, run, session, store)
             kept = keep_rejection(request, ended, store)
-            _, written = save_reports(context, kept, store, session.home)
+            _, written = save_reports(context, kept, store)
             for path in written[:1]:
-                context.err.print(labelled("report", str(path)), soft_wrap=True)
+                context.tell(labelled("report", str(path)))
 
         decision = run_search(request, session, store, execute, look)
         finished = finished_of(runs_named(request.name, store), store)
@@ -188,7 +184,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
                     " builds are kept."
                 )
             return 1
-        page, _ = save_reports(context, decision.confirmed.run, store, session.home, found)
+        page, _ = save_reports(context, decision.confirmed.run, store, found)
         return _tell_gain(context, page, sum(ended.run.seconds for ended in finished))
 
 
@@ -198,7 +194,7 @@ def _offer_tools(context: Context, chosen: _Options) -> None:
     what = f"trying builds by {' and '.join(goal.name for goal in absent)}, often the fastest,"
     lacking = together(goal.missing for goal in absent)
     ask = not chosen.plan and chosen.output is None
-    offer_installing(context, lacking, what, context.home, ask=ask)
+    offer_installing(context, lacking, what, ask=ask)
 
 
 def _tell_elsewhere(context: Context, run: Run | None) -> None:
@@ -210,7 +206,7 @@ def _tell_elsewhere(context: Context, run: Run | None) -> None:
         f" ({run.machine.cpu_model}, {run.machine.kernel}). Only what was measured on one host can"
         " be compared, so another search begins; builds that are kept are used again"
     )
-    context.err.print(labelled("note", text), soft_wrap=True)
+    context.tell(labelled("note", text))
 
 
 def _check(context: Context, request: Request, session: Session, *, force: bool) -> None:
@@ -239,7 +235,7 @@ def _execute(
     context: Context, experiment: Experiment, run: Run, session: Session, store: Store
 ) -> Run:
     """Execute a run of the search to its end, and return it; it has ended too if all broke."""
-    context.err.print(headed(f"run {run.id}", experiment.title), soft_wrap=True)
+    context.tell(headed(f"run {run.id}", experiment.title))
     again = "the same command"
     try:
         return perform(context, experiment, run, session=session, store=store, again=again)
@@ -281,9 +277,9 @@ def _tell_gain(context: Context, page: Page, spent: float) -> int:
     out.print(f"The search took {duration(spent)}. 'hone report {page.run.id}' shows more.")
     if page.winner is None:
         return 1
-    out.print(f"To deploy it: hone package {page.run.id}", soft_wrap=True)
+    context.show_line(f"To deploy it: hone package {page.run.id}")
     if "deb" in load_dbms(page.winner.dbms).packagings:
-        out.print(_as_debian_packages(page.run.id, page.winner), soft_wrap=True)
+        context.show_line(_as_debian_packages(page.run.id, page.winner))
     return 0
 
 
@@ -300,7 +296,7 @@ def _as_debian_packages(run: int, winner: Subject) -> str:
 def _print_plan(context: Context, request: Request, space: Space, first: Stage) -> None:
     print_plan(context, first.experiment())
     for name, reason in space.left_out.items():
-        context.out.print(f"Left out: {name}: {reason}.", soft_wrap=True)
+        context.show_line(f"Left out: {name}: {reason}.")
     words = request.available_levers
     levers = f" With the best build these levers are tried: {', '.join(words)}."
     context.out.print(

@@ -5,18 +5,13 @@ from __future__ import annotations
 import click
 
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.setting_up import agree
 from dbhone.errors import UnknownName, UsageError
 from dbhone.package.installing import installed_servers, uninstall
 
 
-@click.command(
-    "uninstall",
-    cls=HoneCommand,
-    task=Task.MANAGE,
-    examples=("hone uninstall", "hone uninstall --yes postgresql-15"),
-)
+@hone_command("uninstall", Task.MANAGE, "hone uninstall", "hone uninstall --yes postgresql-15")
 @click.argument("server", required=False)
 @click.option("--yes", "-y", is_flag=True, help="Restore without asking.")
 @pass_context
@@ -41,8 +36,8 @@ def command(context: Context, server: str | None, yes: bool) -> None:
         if chosen not in known:
             raise UnknownName("server of hone's", chosen, known)
         agree(f"put the distribution's {chosen} back", yes=yes)
-        uninstall(chosen, session, lambda text: context.err.print(text, soft_wrap=True))
-    context.err.print(f"{chosen} is the distribution's again", soft_wrap=True)
+        uninstall(chosen, session, context.tell)
+    context.tell(f"{chosen} is the distribution's again")
 
 
 PLUGIN = command

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import headed
 from dbhone.cli.listing import listing
 from dbhone.cli.progress import shown
@@ -27,11 +27,12 @@ _SHOWN = 10
 _LINES = 12
 
 
-@click.command(
+@hone_command(
     "verify",
-    cls=HoneCommand,
-    task=Task.MEASURE,
-    examples=("hone verify last", "hone verify last --grade full", "hone verify 829f8 --again"),
+    Task.MEASURE,
+    "hone verify last",
+    "hone verify last --grade full",
+    "hone verify 829f8 --again",
 )
 @click.argument(
     "what", metavar="BUILD|RUN", default="last", shell_complete=completing.builds_and_runs
@@ -71,7 +72,7 @@ def command(
     """
     chosen = choose(context, what)
     needed = requirements_of_checks(chosen.build.manifest.dbms, Grade(grade))
-    ensure_installed(context, missing(needed), f"the grade {grade}", context.home)
+    ensure_installed(context, missing(needed), f"the grade {grade}")
     with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
         service = BuildService(session, listen)
         base = _named_base(context, chosen.build, against) if against else chosen.base
@@ -107,7 +108,7 @@ def _workloads(context: Context, chosen: ChosenBuild) -> tuple[AskedWorkload, ..
         experiment = experiment_of(context, chosen.run)
     except UsageError as error:
         text = f"the workload of run {chosen.run.id} is not asked: {error.message}"
-        context.err.print(headed("note", text), soft_wrap=True)
+        context.tell(headed("note", text))
         return (usual,)
     return (usual, AskedWorkload(experiment.suite, experiment.scale))
 
@@ -119,7 +120,7 @@ def _show(context: Context, verification: Verification, outcome: Outcome) -> Non
     out.print(_lists(outcome))
     for failure in outcome.failures[:_SHOWN]:
         out.print(headed(failure.test, f"of {failure.check} {failure.list}", "bold red"))
-        out.print("\n".join(failure.difference.splitlines()[:_LINES]), soft_wrap=True)
+        context.show_line("\n".join(failure.difference.splitlines()[:_LINES]))
     more = len(outcome.failures) - _SHOWN
     if more > 0:
         out.print(f"and {count_of(more, 'test')} more")
@@ -132,8 +133,8 @@ def _show(context: Context, verification: Verification, outcome: Outcome) -> Non
     if outcome.passed:
         out.print(headed("passed", f"{grade}: whatever the base passes, the build passes"))
     else:
-        out.print(headed("FAILED", f"{grade}: {outcome.reason()}", "bold red"), soft_wrap=True)
-    context.err.print(f"logs and results: {folder}", soft_wrap=True)
+        context.show_line(headed("FAILED", f"{grade}: {outcome.reason()}", "bold red"))
+    context.tell(f"logs and results: {folder}")
 
 
 def _named(build: Build) -> str:

@@ -7,21 +7,13 @@ from rich.table import Table
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import json_option, print_json
 from dbhone.cli.listing import listing
 from dbhone.source.known_versions import FILE, KnownVersion, known_versions
 
 
-@click.command(
-    "versions",
-    cls=HoneCommand,
-    task=Task.MANAGE,
-    examples=(
-        "hone versions",
-        "hone versions mysql",
-    ),
-)
+@hone_command("versions", Task.MANAGE, "hone versions", "hone versions mysql")
 @click.argument("dbms", metavar="[DBMS]", required=False, shell_complete=completing.systems)
 @json_option
 @pass_context
@@ -42,7 +34,7 @@ def command(context: Context, dbms: str | None, as_json: bool) -> None:
     else:
         context.err.print(f"No version of {dbms} is known.")
     state = "its versions are marked 'yours'" if own.is_file() else "there is none"
-    context.err.print(f"Your own file of versions: {own} ({state}).", soft_wrap=True)
+    context.tell(f"Your own file of versions: {own} ({state}).")
 
 
 def _object(version: KnownVersion) -> dict[str, object]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from jinja2 import Template
 
@@ -21,6 +23,8 @@ from dbhone.report.table import Table
 from dbhone.report.templating import page_style, templates
 from dbhone.report.timeline import history_pictures
 from dbhone.units import count_of, size
+
+K = TypeVar("K")
 
 MOST_BYTES = 2_900_000
 """A page is never larger."""
@@ -70,21 +74,22 @@ _ROOMS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pictures:
-    """All pictures of a page: what there is nothing to draw of is None, or not there."""
+    """All pictures of a page: of what there is nothing to draw, they are not there.
+
+    Those of summaries and steps are by their table's title, those of sweeps by the workload, those
+    of latencies by whether they are in-sample.
+    """
 
     history: list[Picture]
-    summaries: list[tuple[str, Picture]]
-    sweeps: list[list[Picture]]
+    summaries: dict[str, Picture]
+    sweeps: dict[str, list[Picture]]
     steps: dict[str, Picture]
-    latencies: list[Picture | None]
+    latencies: dict[bool, Picture]
     median_series: list[Picture]
 
     def in_room(self, room: _Room) -> _Pictures:
         """Return those that there is room for."""
-        if room.step_pictures:
-            return self
-        nothing: list[Picture | None] = [None for _ in self.latencies]
-        return replace(self, sweeps=[[] for _ in self.sweeps], steps={}, latencies=nothing)
+        return self if room.step_pictures else replace(self, sweeps={}, steps={}, latencies={})
 
 
 class Html(Format):
@@ -127,19 +132,28 @@ def _filled(
 def _pictures(page: Page) -> _Pictures:
     return _Pictures(
         history=history_pictures(page),
-        summaries=_summary_pictures(page),
-        sweeps=[
-            sweep_pictures(page, sweep, index=index) for index, sweep in enumerate(page.sweeps)
-        ],
-        steps=_step_pictures(page),
-        latencies=[
-            latency_picture(page, in_sample=latency.in_sample) for latency in page.latencies
-        ],
+        summaries=_drawn(
+            (table.title, summary_picture(page, in_sample=part))
+            for part, table in page.step_tables.groups.items()
+        ),
+        sweeps={
+            sweep.workload: sweep_pictures(page, sweep, index=index)
+            for index, sweep in enumerate(page.sweeps)
+        },
+        steps=_drawn(
+            (table.title, step_picture(page, in_sample=part))
+            for part, table in zip(page.in_sample, page.step_tables.steps, strict=True)
+        ),
+        latencies=_drawn((part, latency_picture(page, in_sample=part)) for part in page.latencies),
         median_series=[
             median_series_picture(page, section, index=index)
             for index, section in enumerate(page.server_sections)
         ],
     )
+
+
+def _drawn(pictures: Iterable[tuple[K, Picture | None]]) -> dict[K, Picture]:
+    return {key: picture for key, picture in pictures if picture is not None}
 
 
 def _contents(page: Page) -> list[tuple[str, str]]:
@@ -164,22 +178,6 @@ def _contents(page: Page) -> list[tuple[str, str]]:
         ("repeat", "How to repeat", True),
     ]
     return [(anchor, name) for anchor, name, is_there in sections if is_there]
-
-
-def _summary_pictures(page: Page) -> list[tuple[str, Picture]]:
-    pairs = [
-        (part.title, summary_picture(page, in_sample=in_sample))
-        for in_sample, part in page.step_tables.groups.items()
-    ]
-    return [(title, picture) for title, picture in pairs if picture is not None]
-
-
-def _step_pictures(page: Page) -> dict[str, Picture]:
-    pairs = [
-        (part.title, step_picture(page, in_sample=in_sample))
-        for part, in_sample in zip(page.step_tables.steps, page.in_sample, strict=True)
-    ]
-    return {title: picture for title, picture in pairs if picture is not None}
 
 
 def _download(page: Page) -> Download:
