@@ -21,12 +21,13 @@ from dbhone.analysis.verdict import Direction, Effect, Summary, differs, directi
 from dbhone.experiment.execute import Execution
 from dbhone.experiment.load import parse
 from dbhone.experiment.run_lifecycle import begin
-from dbhone.home import Home, locate, open_session
+from dbhone.home import Home, locate
 from dbhone.measurement.record import Run
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import Store
 from dbhone.report.findings import Findings, findings_of, findings_of_joined
 from dbhone.report.wording import margin, ratio
+from dbhone.session import open_session
 from dbhone.source.known_versions import known_versions
 
 _PLANT = "shared_preload_libraries=pg_stat_statements"

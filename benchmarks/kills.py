@@ -37,8 +37,9 @@ from pathlib import Path
 
 import psutil
 
-from dbhone.home import Home, open_session
+from dbhone.home import Home
 from dbhone.measurement.record import RunState
+from dbhone.session import open_session
 from dbhone.untrusted_files import remove_tree
 
 _SQLITE = """\

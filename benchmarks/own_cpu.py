@@ -24,9 +24,10 @@ from dbhone.experiment.events import BlockEnded, Event, InvocationStarted
 from dbhone.experiment.execute import Execution
 from dbhone.experiment.load import load_named
 from dbhone.experiment.run_lifecycle import begin
-from dbhone.home import locate, open_session
+from dbhone.home import locate
 from dbhone.measurement.store import Store
 from dbhone.process import Finished, OnChunk
+from dbhone.session import open_session
 
 _STARTS = 50
 

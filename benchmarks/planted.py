@@ -31,9 +31,10 @@ from benchmarks.alarms import PLANTED, WORK, holds, line, listed, measured, row
 from dbhone.analysis.precision import half_width
 from dbhone.analysis.verdict import Effect, Summary
 from dbhone.errors import SourceError
-from dbhone.home import Home, locate, open_session
+from dbhone.home import Home, locate
 from dbhone.report.findings import Findings, findings_of
 from dbhone.report.wording import margin, ratio
+from dbhone.session import open_session
 from dbhone.source.tree import SourceTree, acquire
 from dbhone.units import parse_duration
 

@@ -30,13 +30,14 @@ from dbhone.account import Account, Tenant
 from dbhone.command import Command
 from dbhone.dbms.base_server import Installation, load_server_dbms
 from dbhone.experiment.server_clients import ServerClients
-from dbhone.home import Session, locate, open_session
+from dbhone.home import locate
 from dbhone.instance import data
 from dbhone.instance.place import make_place, remove_place
 from dbhone.instance.server import Server
 from dbhone.measurement.metric import CPU_SECONDS, THROUGHPUT
 from dbhone.report.findings import findings_of, findings_of_joined
 from dbhone.sandbox import Sandbox
+from dbhone.session import Session, open_session
 from dbhone.tenant import tenancy
 from dbhone.workload.drive import DriverCommand
 from dbhone.workload.task import Task

@@ -40,9 +40,10 @@ from dbhone.experiment.observe import ObserveOptions, RunObservation
 from dbhone.experiment.server_clients import ServerWorkload
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.slice_client import SliceClient
-from dbhone.home import Home, Session, open_session
+from dbhone.home import Home
 from dbhone.host_lock import hold_host_lock
 from dbhone.measurement.sample_array import Array, Logs
+from dbhone.session import Session, open_session
 from dbhone.workload import suite as suites
 from dbhone.workload.drivers.base import ServerDriver, load_driver
 from dbhone.workload.task import Scale, Task

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.home import Home, Session, open_session
+from dbhone.home import Home
 from dbhone.process import can_enclose
 from dbhone.sandbox import TRUST_VARIABLE
+from dbhone.session import Session, open_session
 from dbhone.untrusted_files import remove_tree
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -8,7 +8,8 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict
 
 from dbhone.files import write_whole
-from dbhone.home import Home, Session, make_folder
+from dbhone.home import Home, make_folder
+from dbhone.session import Session
 
 _FILE = "activity.json"
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from dbhone.account import LENT, NAME, SHARED_GROUP, Account, Tenant, lendable
 from dbhone.cgroup import make_group, usable_memory
 from dbhone.errors import MachineError
-from dbhone.home import Session
 from dbhone.process import can_enclose
 from dbhone.sandbox import MOST_PROCESSES
+from dbhone.session import Session
 
 CLAIMS = Path("/run/dbhone-accounts")
 """A file of root's. Whoever uses a lent id holds a lock on the byte of that number, whichever home

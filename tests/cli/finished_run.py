@@ -6,9 +6,10 @@ from click.testing import CliRunner, Result
 
 from dbhone.cli.main import hone
 from dbhone.compilation.manifest import write_manifest
-from dbhone.home import Home, open_session
+from dbhone.home import Home
 from dbhone.measurement.record import Run
 from dbhone.measurement.store import Store
+from dbhone.session import open_session
 from tests.experiment.pretended import pretended_build
 from tests.report.sample_run import a_run, samples
 from tests.serve.stored import keep

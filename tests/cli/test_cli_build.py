@@ -22,7 +22,7 @@ from dbhone.experiment.events import Detail, Listener
 from dbhone.experiment.model import Training
 from dbhone.experiment.plan import Compile, PlanStep, Train
 from dbhone.experiment.target import BuildResult
-from dbhone.home import Session
+from dbhone.session import Session
 from dbhone.source.tree import SourceTree
 from tests.compilation.plain_build import plain_build
 

@@ -14,8 +14,9 @@ from click.testing import Result
 
 from dbhone.cli.commands import clean as module
 from dbhone.errors import MachineError, UsageError
-from dbhone.home import Home, open_session
+from dbhone.home import Home
 from dbhone.measurement.record import RunState
+from dbhone.session import open_session
 from dbhone.untrusted_files import remove_tree
 from tests.cli.finished_run import invoke, keep_finished
 from tests.report.sample_run import a_run

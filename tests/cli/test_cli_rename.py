@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dbhone.home import Home, open_session
+from dbhone.home import Home
 from dbhone.measurement.store import Store
+from dbhone.session import open_session
 from tests.cli.finished_run import invoke
 from tests.serve.stored import keep
 from tests.tuner.test_search import TRUE, request, search

@@ -8,9 +8,10 @@ import pytest
 
 from dbhone.experiment.load import parse
 from dbhone.experiment.run_lifecycle import begin
-from dbhone.home import Home, open_session
+from dbhone.home import Home
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.store import Store
+from dbhone.session import open_session
 from tests.cli.test_cli_use import hone
 from tests.experiment.test_run_lifecycle import EXPERIMENT
 

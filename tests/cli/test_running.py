@@ -18,9 +18,10 @@ from dbhone.cli.running import perform, present, resume_hint
 from dbhone.errors import HoneError, NoSpaceError, StoreBusyError
 from dbhone.experiment.execute import Execution
 from dbhone.experiment.load import parse
-from dbhone.home import Home, Session, open_session
+from dbhone.home import Home
 from dbhone.measurement.record import Run
 from dbhone.measurement.store import Store
+from dbhone.session import Session, open_session
 from tests.cli.finished_run import keep_finished
 from tests.experiment.test_load import GOOD
 from tests.report.sample_run import a_run

@@ -15,9 +15,10 @@ from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.toolchain import CalledProgram, Compiler
 from dbhone.errors import BuildError, MachineError, ToolError, UsageError
 from dbhone.files import digest_of_tree
-from dbhone.home import Home, Session, open_session
+from dbhone.home import Home
 from dbhone.process import can_enclose, why_not_enclosed
 from dbhone.requirements import Requirement, RequirementKind
+from dbhone.session import Session, open_session
 from dbhone.source.tree import SourceTree
 from dbhone.untrusted_files import remove_tree
 from tests.compilation.tiny import MAIN, WORK, Tiny, make_spec, make_tree, output_of

@@ -14,7 +14,7 @@ from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import FILE, read_build
 from dbhone.compilation.variant import parse_variant
 from dbhone.errors import ToolError, VariantError
-from dbhone.home import Session
+from dbhone.session import Session
 from dbhone.source.tree import SourceTree
 from tests.compilation.tiny import make_spec
 from tests.files import put_program

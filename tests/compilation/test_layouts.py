@@ -20,7 +20,7 @@ from dbhone.compilation.manifest import LAYOUTS, LOG, Build
 from dbhone.compilation.timings import timings
 from dbhone.errors import BuildError, VariantError
 from dbhone.files import is_open_to_all
-from dbhone.home import Session
+from dbhone.session import Session
 from dbhone.source.tree import SourceTree
 from tests.compilation.tiny import Tiny, make_spec, make_tree, output_of
 from tests.files import put_program

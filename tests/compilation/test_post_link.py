@@ -24,7 +24,7 @@ from dbhone.compilation.toolchain import find_compiler
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.errors import BuildError, MachineError, ProfileError, ToolError, UntrustedFileError
-from dbhone.home import Session
+from dbhone.session import Session
 from dbhone.source.tree import SourceTree
 from tests.compilation.tiny import make_spec, make_tree, output_of
 from tests.files import put, put_program

@@ -22,8 +22,9 @@ from dbhone.compilation.toolchain import find_compiler, installed
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.errors import ProfileError
-from dbhone.home import Home, Session, open_session
+from dbhone.home import Home
 from dbhone.process import can_enclose
+from dbhone.session import Session, open_session
 from dbhone.source.tree import SourceTree
 from tests.compilation.compilers import GCC
 from tests.compilation.plain_build import plain_build

@@ -23,8 +23,8 @@ from dbhone.compilation.toolchain import Compiler, find_compiler, installed
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.errors import ProfileError, UntrustedFileError
-from dbhone.home import Session
 from dbhone.process import can_enclose, why_not_enclosed
+from dbhone.session import Session
 from tests.compilation.compilers import CLANG, GCC
 from tests.files import put_program
 

@@ -18,8 +18,8 @@ from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.timings import efficiency, lanes, timings, trace
 from dbhone.compilation.variant import parse_variant
-from dbhone.home import Session
 from dbhone.measurement.build_facts import BuildTarget
+from dbhone.session import Session
 from dbhone.source.tree import SourceTree
 from tests.compilation.plain_build import plain_build
 from tests.compilation.tiny import make_spec

@@ -22,8 +22,8 @@ from dbhone.experiment.server_clients import ServerWorkload
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.target import BuildResult
 from dbhone.experiment.trial import SubjectResult, Trial
-from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
+from dbhone.session import Session
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drive import DriverResult

@@ -16,8 +16,8 @@ from dbhone.errors import SourceError, UsageError
 from dbhone.experiment.builds import BuildService, check_trainable, recognise
 from dbhone.experiment.events import Event, Note, WaitBegan, WaitEnded
 from dbhone.experiment.model import Training
-from dbhone.home import Session
 from dbhone.host_lock import hold_host_lock
+from dbhone.session import Session
 from dbhone.workload.task import Scale
 from tests.dbms.mysql_trees import Tree
 from tests.source.make_elf import elf

@@ -22,8 +22,8 @@ from dbhone.experiment import estimates
 from dbhone.experiment.estimates import BuildEstimator, SpeedFactor
 from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.experiment.target import training_workload
-from dbhone.home import Session
 from dbhone.measurement.record import Role
+from dbhone.session import Session
 from dbhone.source.derive import apply_edits
 from dbhone.source.tree import SourceTree
 from dbhone.workload.task import Scale

@@ -33,9 +33,9 @@ from dbhone.experiment.planning import make_plan
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.run_lifecycle import begin
 from dbhone.experiment.target import Answers, BuildResult, Schedule, ServerState
-from dbhone.home import Session
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.store import Store
+from dbhone.session import Session
 from dbhone.source.tree import SourceTree
 from dbhone.verification.outcome import (
     Evidence,

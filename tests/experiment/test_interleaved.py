@@ -20,10 +20,10 @@ from dbhone.experiment.observe import ObserveOptions, RunObservation
 from dbhone.experiment.order import BlockSeed, round_order
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.trial import SubjectResult, Trial
-from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.record import Sliced, Warning
 from dbhone.measurement.series import CPU, PACE
+from dbhone.session import Session
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import Task

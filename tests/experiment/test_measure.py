@@ -26,7 +26,6 @@ from dbhone.experiment.order import block_order
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.target import BuildResult, Schedule
 from dbhone.experiment.warnings import failure_notes
-from dbhone.home import Session
 from dbhone.instance import idle_inhibitor, page_cache
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.record import (
@@ -39,6 +38,7 @@ from dbhone.measurement.record import (
     Warning,
 )
 from dbhone.measurement.store import Store
+from dbhone.session import Session
 from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.task import Task
 from tests.analysis.columns import columns

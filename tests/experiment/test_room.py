@@ -14,7 +14,8 @@ from dbhone.experiment.load import load_shipped, parse
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.planning import make_plan
 from dbhone.experiment.room import check_caches, check_disk, check_open_files, check_room
-from dbhone.home import Home, Session
+from dbhone.home import Home
+from dbhone.session import Session
 from tests.experiment.test_load_servers import GOOD
 from tests.experiment.test_planning import Known
 

@@ -9,9 +9,10 @@ import pytest
 from dbhone.errors import UsageError
 from dbhone.experiment.load import parse
 from dbhone.experiment.run_lifecycle import as_begun, begin, take_over
-from dbhone.home import Home, Session, open_session
+from dbhone.home import Home
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.store import Store
+from dbhone.session import Session, open_session
 from tests.experiment.test_load_servers import EMBEDDED
 from tests.measurement.store_records import STEPS, subject
 

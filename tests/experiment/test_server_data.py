@@ -10,8 +10,8 @@ from dbhone.dbms.base_server import load_server_dbms
 from dbhone.experiment.plan import DataCost
 from dbhone.experiment.server_data import DataEstimator, data_name
 from dbhone.files import digest_of_file
-from dbhone.home import Session
 from dbhone.instance.data_facts import DataFacts, note_load
+from dbhone.session import Session
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import ServerDriver, load_driver_of

@@ -18,9 +18,9 @@ from dbhone.experiment.order import BlockSeed
 from dbhone.experiment.server_clients import ServerWorkload
 from dbhone.experiment.server_data import loading_settings
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
-from dbhone.home import Session
 from dbhone.instance.client import connect
 from dbhone.instance.programs import installation_of
+from dbhone.session import Session
 from dbhone.workload import suite as suites
 from dbhone.workload.drivers.base import ServerDriver, load_driver_of
 from dbhone.workload.task import Scale

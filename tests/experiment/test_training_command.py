@@ -15,8 +15,9 @@ from dbhone.experiment.server_clients import ServerWorkload
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.target import training_workload
 from dbhone.experiment.targets import target_class
-from dbhone.home import Home, Session, open_session
+from dbhone.home import Home
 from dbhone.instance.server import Server
+from dbhone.session import Session, open_session
 from dbhone.workload import suite as suites
 from dbhone.workload.drivers.base import ServerDriver, load_driver_of
 from dbhone.workload.task import Scale

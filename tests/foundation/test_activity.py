@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dbhone.activity import Activity, activity_of, tell
-from dbhone.home import Home, open_session
+from dbhone.home import Home
+from dbhone.session import open_session
 
 BUILDING = Activity(
     stage="build",

@@ -17,8 +17,9 @@ from dbhone import process as module
 from dbhone.account import Account, Tenant
 from dbhone.command import SESSION_VARIABLE, Command
 from dbhone.errors import MachineError, ToolError
-from dbhone.home import Home, open_session
+from dbhone.home import Home
 from dbhone.process import Finished, Process, lines, run
+from dbhone.session import open_session
 
 _SPAWNER = """\
 import subprocess, sys, pathlib
@@ -122,7 +123,8 @@ def test_a_lasting_program_comes_to_its_end_though_hone_has_ended(tmp_path: Path
     code = "import pathlib; pathlib.Path('begun').touch(); input(); pathlib.Path('done').touch()"
     os.mkfifo(tmp_path / "go")
     script = (
-        "import sys, pathlib; from dbhone.home import *; from dbhone.process import *\n"
+        "import sys, pathlib; from dbhone.home import *; from dbhone.session import *\n"
+        "from dbhone.process import *\n"
         f"command = Command(argv=(sys.executable, '-c', {code!r}), cwd=pathlib.Path.cwd(),"
         " stdin=pathlib.Path('go'), lasting=True)\n"
         "with open_session(Home(pathlib.Path('home'))):\n"

@@ -18,8 +18,9 @@ from dbhone.account import LENT
 from dbhone.cgroup import make_group, remove_dead_groups, usable_memory
 from dbhone.command import Command
 from dbhone.errors import MachineError
-from dbhone.home import Home, Session, open_session
+from dbhone.home import Home
 from dbhone.process import Process, can_enclose, run, why_not_enclosed
+from dbhone.session import Session, open_session
 from dbhone.tenant import tenancy
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root lends accounts")

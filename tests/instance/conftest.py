@@ -12,11 +12,11 @@ import pytest
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
 from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import MachineError
-from dbhone.home import Session
 from dbhone.instance import data, settings
 from dbhone.instance.levers.base import LeverContext
 from dbhone.instance.place import opened_place
 from dbhone.instance.server import Server
+from dbhone.session import Session
 from dbhone.tenant import tenancy
 from tests.instance import lives
 

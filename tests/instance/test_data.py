@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from dbhone.account import Account, Tenant
-from dbhone.home import Session
 from dbhone.instance import data
 from dbhone.instance.data import Saved
 from dbhone.instance.place import make_place
+from dbhone.session import Session
 
 HOLE = 8 * 1024**2
 

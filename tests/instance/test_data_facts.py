@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dbhone.home import Session
 from dbhone.instance.data_facts import DataFacts, KeptFacts, disk_size, kept_facts, note_copy
 from dbhone.instance.data_facts import note_load as note
+from dbhone.session import Session
 
 FACTS = DataFacts(dbms="mysql", driver="sysbench", volume=4000.0, load_seconds=8.0)
 

@@ -16,13 +16,13 @@ from dbhone import cgroup
 from dbhone.command import Command
 from dbhone.dbms.base_server import Installation, InstanceDir, Program, Settings
 from dbhone.errors import MachineError, ServerError, UntrustedFileError
-from dbhone.home import Session
 from dbhone.instance.client import connect
 from dbhone.instance.open_files import limit_of, most_open_files
 from dbhone.instance.place import fresh_database, remove_place
 from dbhone.instance.server import Server
 from dbhone.process import can_enclose, run, why_not_enclosed
 from dbhone.sandbox import MOST_FILES, MOST_PROCESSES, Sandbox
+from dbhone.session import Session
 from dbhone.workload.drive import DriverCommand, drive
 from dbhone.workload.drivers.base import EmbeddedDriver, load_driver_of
 from dbhone.workload.suite import load

@@ -9,8 +9,9 @@ import pytest
 
 from dbhone.account import Account, Tenant
 from dbhone.errors import MachineError
-from dbhone.home import Home, Session, open_session
+from dbhone.home import Home
 from dbhone.instance.place import make_place, remove_place
+from dbhone.session import Session, open_session
 
 
 def mode(path: Path) -> int:

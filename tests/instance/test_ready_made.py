@@ -12,8 +12,8 @@ import pytest
 from dbhone.compilation.manifest import Build
 from dbhone.errors import SourceError
 from dbhone.files import freeze, make_writable
-from dbhone.home import Session
 from dbhone.instance import ready_made
+from dbhone.session import Session
 from dbhone.source.tree import SourceTree
 from tests.compilation.tiny import acquired
 from tests.files import put

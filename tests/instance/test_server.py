@@ -21,10 +21,11 @@ from dbhone.dbms._postgresql_protocol import POSTGRESQL
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.dbms.base_server import Installation, InstanceDir, Program
 from dbhone.errors import MachineError, ServerError
-from dbhone.home import Home, Session, open_session
+from dbhone.home import Home
 from dbhone.instance import data
 from dbhone.instance.place import opened_place, remove_place
 from dbhone.instance.server import Server
+from dbhone.session import Session, open_session
 from tests.foundation.test_process import is_running, wait_until_gone
 from tests.instance import lives
 from tests.instance.conftest import Machine, skip_without_account
@@ -170,7 +171,8 @@ def test_nothing_of_a_server_outlives_a_hone_that_is_killed(machine: Machine) ->
     home = machine.session.home.root.with_name("other")
     code = (
         "import pathlib, sys, time\n"
-        "from dbhone.home import Home, open_session\n"
+        "from dbhone.home import Home\n"
+        "from dbhone.session import open_session\n"
         "from tests.instance import conftest, lives\n"
         "dbms, prefix = {'postgresql': (lives.Postgresql(), lives.POSTGRESQL),"
         " 'mariadb': (lives.Mariadb(), lives.MARIADB)}[sys.argv[2]]\n"

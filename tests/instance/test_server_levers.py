@@ -10,11 +10,11 @@ import psutil
 import pytest
 
 from dbhone.errors import ServerError
-from dbhone.home import Session
 from dbhone.instance import applied_levers
 from dbhone.instance.host_state import read_host_capabilities
 from dbhone.instance.levers.base import HostCapabilities, LeverContext
 from dbhone.instance.server import Server
+from dbhone.session import Session
 from tests.instance import lives
 from tests.instance.conftest import Machine
 from tests.instance.test_server import Honest, Stubborn, pretended, session

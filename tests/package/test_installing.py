@@ -15,7 +15,6 @@ import pytest
 from dbhone import process
 from dbhone.command import Command
 from dbhone.errors import Interrupted, MachineError, PackageError, UsageError
-from dbhone.home import Session
 from dbhone.package import installing
 from dbhone.package.archive import Entry, pack
 from dbhone.package.checking import Checked
@@ -26,6 +25,7 @@ from dbhone.package.installing import (
     plan_replacement,
     uninstall,
 )
+from dbhone.session import Session
 from dbhone.source.elf import machine_here
 from tests.files import put_program
 from tests.package.fakes import LANGUAGE, NEW, OLD, SERVER, Machine

@@ -12,11 +12,12 @@ import pytest
 from werkzeug.test import Client
 
 from dbhone.activity import Activity, tell
-from dbhone.home import Home, open_session
+from dbhone.home import Home
 from dbhone.measurement.record import REJECTED, Run, RunState, Subject, Warning
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
 from dbhone.serve import run_service
+from dbhone.session import open_session
 from dbhone.tuner.results import page_of
 from tests.report.sample_run import Shape, a_small_run, samples
 from tests.report.test_formats import HOSTILE

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from dbhone.errors import HoneError
-from dbhone.home import Session
+from dbhone.session import Session
 from dbhone.source.tree import SourceTree, acquire
 
 

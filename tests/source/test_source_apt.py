@@ -9,8 +9,8 @@ import pytest
 
 from dbhone.command import Command
 from dbhone.errors import SourceError, ToolError
-from dbhone.home import Session
 from dbhone.process import run
+from dbhone.session import Session
 from dbhone.source.fetch import FetchJob
 from dbhone.source.kinds._apt_index import open_index
 from dbhone.source.kinds._apt_sources import PackageType

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.errors import SourceError, ToolError
-from dbhone.home import Session
+from dbhone.session import Session
 from tests.source.apt_machine import Machine
 from tests.source.getting import get, refused
 

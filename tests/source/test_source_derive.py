@@ -15,7 +15,7 @@ import pytest
 from dbhone.dbms._compatibility import edits_of, table
 from dbhone.dbms.base import Edit
 from dbhone.errors import NoSpaceError, SourceError
-from dbhone.home import Session
+from dbhone.session import Session
 from dbhone.source.derive import apply_edits, find_edited, find_unpacked, unpack_server
 from dbhone.source.ready_made import find_server
 from dbhone.source.tree import SourceTree, kept_tree

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.errors import NoSpaceError, SourceError, UsageError
-from dbhone.home import Session
+from dbhone.session import Session
 from dbhone.source.kinds.dir import copy_source
 from dbhone.source.tree import last_tree, recall
 from tests.source.getting import get

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.errors import MachineError, SourceError, UnknownName, UsageError
-from dbhone.home import Session
+from dbhone.session import Session
 from dbhone.source import fixes
 from dbhone.source.archive import unpack
 from dbhone.source.derive import apply_fixes

@@ -7,8 +7,8 @@ import pytest
 
 from dbhone.command import Command
 from dbhone.errors import HoneError, SourceError, ToolError
-from dbhone.home import Session
 from dbhone.process import run
+from dbhone.session import Session
 from dbhone.source.tree import SourceTree, acquire
 from tests.files import put_program
 

@@ -15,7 +15,7 @@ import trustme
 import urllib3
 
 from dbhone.errors import HoneError, SourceError
-from dbhone.home import Session
+from dbhone.session import Session
 from dbhone.source.kinds import https
 from tests.source.getting import get
 from tests.source.make_archives import tarred

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.errors import SourceError, ToolError
-from dbhone.home import Session
+from dbhone.session import Session
 from dbhone.source.ready_made import find_server
 from tests.source.getting import get, refused
 from tests.source.make_elf import elf

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import pytest
 
 from dbhone.errors import SourceError, ToolError
-from dbhone.home import Session
+from dbhone.session import Session
 from dbhone.source.ready_made import find_server
 from tests.source.getting import get, refused
 from tests.source.make_archives import tarred

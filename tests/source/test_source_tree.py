@@ -14,9 +14,10 @@ import pytest
 from dbhone.command import Command
 from dbhone.errors import MachineError, SourceError
 from dbhone.files import digest_of_tree
-from dbhone.home import Home, Session, open_session
+from dbhone.home import Home
 from dbhone.process import run
 from dbhone.sandbox import TRUST_VARIABLE
+from dbhone.session import Session, open_session
 from dbhone.source.fetch import FetchJob
 from dbhone.source.kinds import git
 from dbhone.source.kinds.base import parse_reference
@@ -160,7 +161,8 @@ def test_a_fetch_that_is_killed_leaves_nothing(tmp_path: Path, folder: Path) -> 
     program = """
 import os, signal, sys
 from pathlib import Path
-from dbhone.home import Home, open_session
+from dbhone.home import Home
+from dbhone.session import open_session
 from dbhone.source import tree
 def die(*_): os.kill(os.getpid(), signal.SIGKILL)
 setattr(tree, sys.argv[3], die)

@@ -12,12 +12,13 @@ from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.participants import LEFT_OUT
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
-from dbhone.home import Home, open_session
+from dbhone.home import Home
 from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import REJECTED, Role, Run, RunState, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
+from dbhone.session import open_session
 from dbhone.tuner.ended_runs import EndedRun, begun_elsewhere, has_ended, runs_named
 from dbhone.tuner.inputs import Inputs
 from dbhone.tuner.request import Request

@@ -13,7 +13,8 @@ import pytest
 
 from dbhone import process
 from dbhone.errors import DriverError
-from dbhone.home import Home, open_session
+from dbhone.home import Home
+from dbhone.session import open_session
 from dbhone.verification.checks.base import Read, RegressionTests, TestCommand, TestJob, TestList
 from dbhone.verification.harness import TestHarness
 from dbhone.verification.outcome import RUNNER, Evidence, Grade, Status, TestResult, compare

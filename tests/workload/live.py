@@ -17,11 +17,12 @@ from dbhone.command import Command
 from dbhone.dbms.base import DRAWER
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.dbms.base_server import Installation, ServerDbms, SizingHints, server_systems
-from dbhone.home import Home, Session, open_session
+from dbhone.home import Home
 from dbhone.instance import data, settings
 from dbhone.instance.place import opened_place
 from dbhone.instance.server import Server
 from dbhone.process import Finished, run
+from dbhone.session import Session, open_session
 from dbhone.workload.drivers.base import Chunk, DriverRequest, ServerDriver, StepResult
 from dbhone.workload.drivers.sysbench import PLUGIN, Tables
 from dbhone.workload.task import DataSet, Task

@@ -10,7 +10,8 @@ import pytest
 from dbhone.errors import UsageError
 from dbhone.experiment.load import load_file, parse, recorded
 from dbhone.experiment.target import training_workload
-from dbhone.home import Home, Session
+from dbhone.home import Home
+from dbhone.session import Session
 from dbhone.workload import own_suite, suite_tasks
 from dbhone.workload import suite as suites
 from dbhone.workload.suite import ServerSet, StepKind

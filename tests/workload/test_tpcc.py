@@ -14,7 +14,8 @@ import pytest
 from dbhone.dbms._mysql_protocol import MYSQL
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
-from dbhone.home import Home, open_session
+from dbhone.home import Home
+from dbhone.session import open_session
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.driver_program import locate_program

@@ -15,9 +15,10 @@ from rich.console import Console
 from rich.text import Text
 
 from dbhone.errors import UsageError
-from dbhone.home import Home, Session, locate, open_session, open_traceless_session
+from dbhone.home import Home, locate
 from dbhone.measurement.record import Run
 from dbhone.measurement.store import Store
+from dbhone.session import Session, open_session, open_traceless_session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,6 @@ from dbhone.experiment.run_lifecycle import begin
 from dbhone.experiment.schema import SEEDS
 from dbhone.experiment.shortage import Shortage, shortage
 from dbhone.files import write_whole
-from dbhone.home import Session
 from dbhone.measurement.record import Design, Role, Run
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
@@ -36,6 +35,7 @@ from dbhone.report.page import Page
 from dbhone.report.run_answer import Answer, RunAnswer, run_answer
 from dbhone.report.search import Search
 from dbhone.report.terminal import show
+from dbhone.session import Session
 from dbhone.source.known_versions import known_versions
 from dbhone.tuner.results import page_of
 from dbhone.units import parse_duration, parse_percent, whole_minutes

@@ -50,8 +50,8 @@ from dbhone.errors import (
     ProfileError,
     ToolError,
 )
-from dbhone.home import Notify, Session
 from dbhone.requirements import Missing, Requirement, RequirementKind, missing
+from dbhone.session import Notify, Session
 from dbhone.tenant import tenancy
 from dbhone.untrusted_files import read_untrusted
 

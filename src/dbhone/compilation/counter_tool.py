@@ -15,9 +15,9 @@ from dbhone.account import own, take_back
 from dbhone.command import Command
 from dbhone.errors import ProfileError
 from dbhone.files import open_to_all
-from dbhone.home import Session
 from dbhone.program_folders import program_folders
 from dbhone.sandbox import Sandbox, longest_file
+from dbhone.session import Session
 from dbhone.tenant import tenancy
 from dbhone.untrusted_files import open_untrusted
 

@@ -16,7 +16,7 @@ from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import Variant, parse_variant
 from dbhone.errors import HoneError
-from dbhone.home import Session
+from dbhone.session import Session
 
 _PROGRAM = """\
 #include <stdio.h>

@@ -11,7 +11,8 @@ from dbhone.compilation.places import counters_folder, usual_folder_seen
 from dbhone.compilation.spec import BuildSpec
 from dbhone.errors import BuildError
 from dbhone.files import freeze, open_to_all, publish
-from dbhone.home import Home, Session
+from dbhone.home import Home
+from dbhone.session import Session
 
 
 def find(home: Home, digest: str) -> Build | None:

@@ -26,9 +26,9 @@ from dbhone.compilation.toolchain import Compiler, identity_of
 from dbhone.compilation.transforms.base import Pass
 from dbhone.errors import BuildError, HoneError, ProfileError
 from dbhone.files import copy_tree, digest_of, make_writable
-from dbhone.home import Notify, Session
 from dbhone.program_folders import program_folders
 from dbhone.sandbox import Sandbox, longest_file
+from dbhone.session import Notify, Session
 from dbhone.source.elf import section_sizes
 from dbhone.tenant import tenancy
 from dbhone.untrusted_files import open_untrusted, read_untrusted

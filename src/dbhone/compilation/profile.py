@@ -13,7 +13,8 @@ from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import CompilerFamily
 from dbhone.errors import ProfileError
 from dbhone.files import digest_of, digest_of_tree, open_to_all, publish, write_whole
-from dbhone.home import Home, Session
+from dbhone.home import Home
+from dbhone.session import Session
 
 _DATA = "data"
 

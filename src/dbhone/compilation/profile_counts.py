@@ -27,7 +27,7 @@ from dbhone.compilation.printed_counts import (
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import SYMBOLIC_PROFILE, CompilerFamily
 from dbhone.errors import ToolError
-from dbhone.home import Session
+from dbhone.session import Session
 from dbhone.untrusted_files import open_untrusted, remove_tree, walk
 
 _BATCH = 200

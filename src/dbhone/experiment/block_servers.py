@@ -17,12 +17,12 @@ from dbhone.experiment.observe import RunObservation, ServerObserver
 from dbhone.experiment.order import BlockSeed, subject_order
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.trial import Announce, SubjectResult, Trial, run_one_by_one
-from dbhone.home import Notify
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.server import Server
 from dbhone.measurement import perf_events
 from dbhone.measurement.sampler import Sampler
 from dbhone.measurement.server_usage import ServerUsage, UsedBetween, between, read_usage
+from dbhone.session import Notify
 from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import Task
 

@@ -38,10 +38,10 @@ from dbhone.experiment.planning import plan_builds
 from dbhone.experiment.recorder import StepReporter
 from dbhone.experiment.target import BuildResult, TrainingJob, training_workload
 from dbhone.experiment.targets import target_class
-from dbhone.home import Session
 from dbhone.host_lock import hold_host_lock, waiting_line
 from dbhone.instance import ready_made
 from dbhone.measurement.record import READY_MADE
+from dbhone.session import Session
 from dbhone.source.derive import apply_edits, apply_fixes, find_unpacked, unpack_server
 from dbhone.source.ready_made import find_server
 from dbhone.source.tree import SourceTree, acquire, recall

@@ -21,11 +21,11 @@ from dbhone.experiment.model import Experiment, Slices, Training
 from dbhone.experiment.order import BlockSeed, round_order
 from dbhone.experiment.target import Answers, Schedule, Target, TrainingJob, training_tasks
 from dbhone.experiment.trial import Announce, SubjectResult, Surroundings, Trial, run_one_by_one
-from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.place import fresh_database
 from dbhone.measurement.record import Step, Warning
 from dbhone.sandbox import Sandbox
+from dbhone.session import Session
 from dbhone.units import duration, listed
 from dbhone.workload import suite as suites
 from dbhone.workload.drive import DriverCommand, DriverResult, PausableRun, drive

@@ -70,9 +70,9 @@ from dbhone.experiment.warnings import (
     failed_test_note,
     measured_notes,
 )
-from dbhone.home import Session
 from dbhone.measurement.record import IDENTICAL, Role, Run, RunState, Warning
 from dbhone.measurement.store import Store
+from dbhone.session import Session
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import Verification, check_needs
 

@@ -25,9 +25,9 @@ from dbhone.experiment.model import Slices
 from dbhone.experiment.order import round_order
 from dbhone.experiment.slice_client import SETTLING, SliceClient
 from dbhone.experiment.trial import Announce, SubjectResult, Surroundings, Trial
-from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.record import SLOW_OPERATIONS, STALLED_TRIAL, Sliced, Warning
+from dbhone.session import Session
 from dbhone.untrusted_files import remove_tree
 from dbhone.workload.drivers.base import Driver
 from dbhone.workload.task import Task

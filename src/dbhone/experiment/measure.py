@@ -27,11 +27,11 @@ from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.target import Schedule, Target
 from dbhone.experiment.time_allocation import allocate_time, last_trial_seconds
 from dbhone.experiment.trial import Trial
-from dbhone.home import Session
 from dbhone.instance import idle_inhibitor, page_cache
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role
+from dbhone.session import Session
 from dbhone.units import whole_minutes
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.suite import Regime

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from dbhone.activity import Activity, tell
 from dbhone.experiment.events import Began, Ended, Event, Listener, Note, Stage
 from dbhone.experiment.plan import PlanStep
-from dbhone.home import Session
 from dbhone.measurement.record import Run, RunningServer, RunState, Step, Subject, Warning
 from dbhone.measurement.store import Store
+from dbhone.session import Session
 
 
 class RunRecorder:

@@ -6,11 +6,11 @@ import dataclasses
 
 from dbhone.errors import UsageError
 from dbhone.experiment.model import Experiment
-from dbhone.home import Session, is_alive
 from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import Role, Run, RunState
 from dbhone.measurement.store import NewRun, Store
 from dbhone.own_version import own_version
+from dbhone.session import Session, is_alive
 from dbhone.units import duration, whole_minutes
 
 _RAISED = 1.5

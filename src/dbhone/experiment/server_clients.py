@@ -12,11 +12,11 @@ from dbhone.errors import DriverError
 from dbhone.experiment.model import TrainingCommand
 from dbhone.experiment.order import BlockSeed
 from dbhone.files import digest_of
-from dbhone.home import Notify, Session
 from dbhone.instance.programs import keep_log
 from dbhone.instance.server import Server
 from dbhone.program_folders import program_folders
 from dbhone.sandbox import Sandbox
+from dbhone.session import Notify, Session
 from dbhone.workload import suite_tasks
 from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.driver_program import locate_program

@@ -20,7 +20,6 @@ from dbhone.experiment.order import BlockSeed
 from dbhone.experiment.server_clients import ServerClients, ServerWorkload
 from dbhone.experiment.server_data import data_name, loading_settings
 from dbhone.files import digest_of_file
-from dbhone.home import Notify, Session
 from dbhone.instance import data, page_cache, settings
 from dbhone.instance.applied_levers import AppliedLevers
 from dbhone.instance.data_facts import DataFacts, note_copy, note_load
@@ -29,6 +28,7 @@ from dbhone.instance.place import opened_place
 from dbhone.instance.programs import prepared_environment
 from dbhone.instance.server import Server
 from dbhone.instance.settings import ResolvedSettings
+from dbhone.session import Notify, Session
 from dbhone.untrusted_files import remove_tree
 from dbhone.workload.suite import Regime
 from dbhone.workload.task import DataFolder, DataSet

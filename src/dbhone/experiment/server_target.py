@@ -32,7 +32,6 @@ from dbhone.experiment.target import (
 )
 from dbhone.experiment.trial import Announce, SubjectResult, Trial
 from dbhone.experiment.warnings import ServerSetup, running_note, settings_notes
-from dbhone.home import Session
 from dbhone.instance import open_files
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.memory import check_memory, server_memory_limits
@@ -40,6 +39,7 @@ from dbhone.instance.programs import installation_of, title_of
 from dbhone.instance.running_settings import ask
 from dbhone.instance.server import Server
 from dbhone.measurement.record import RunningServer, Sliced, Step, Warning
+from dbhone.session import Session
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import ServerDriver, load_driver, load_driver_of

@@ -21,10 +21,10 @@ from dbhone.experiment.events import Listener
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.trial import Announce, SubjectResult, Trial
 from dbhone.files import digest_of_file
-from dbhone.home import Session
 from dbhone.instance import page_cache
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.record import RunningServer, Sliced, Step, Warning
+from dbhone.session import Session
 from dbhone.source.tree import SourceTree
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks

@@ -17,8 +17,9 @@ from dbhone.command import Command
 from dbhone.dbms.base_server import Installation, InstanceDir, Program, ServerDbms, Settings
 from dbhone.errors import MachineError, ServerError, UsageError, disk_full
 from dbhone.files import digest_of, publish
-from dbhone.home import Home, Session
+from dbhone.home import Home
 from dbhone.instance.programs import check_space, keep_log, read_log, run_program, title_of
+from dbhone.session import Session
 from dbhone.untrusted_files import walk
 
 _INITIALISE_TIMEOUT = 900.0

@@ -15,7 +15,8 @@ from pathlib import Path
 from dbhone.account import Account, Tenant, check_reachable, own
 from dbhone.dbms.base_server import InstanceDir
 from dbhone.errors import MachineError
-from dbhone.home import Session, make_folder
+from dbhone.home import make_folder
+from dbhone.session import Session
 from dbhone.tenant import tenancy
 from dbhone.untrusted_files import remove_tree
 

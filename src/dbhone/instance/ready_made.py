@@ -20,10 +20,11 @@ from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base_server import Installation, ServerDbms, server_systems
 from dbhone.errors import SourceError
 from dbhone.files import digest_of, open_to_all
-from dbhone.home import Home, Session
+from dbhone.home import Home
 from dbhone.instance.place import opened_place
 from dbhone.instance.programs import run_program
 from dbhone.measurement.record import READY_MADE
+from dbhone.session import Session
 from dbhone.source.libraries import require_libraries
 from dbhone.source.ready_made import ReadyMadeServer, require_server
 from dbhone.source.tree import SourceTree

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from dbhone.home import Home, is_alive
+from dbhone.home import Home
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.store import RunSummary
+from dbhone.session import is_alive
 
 REASONS: Mapping[str, str] = {
     "target": "every effect is known as precisely as was wanted",

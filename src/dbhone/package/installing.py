@@ -27,11 +27,11 @@ from dbhone.errors import (
     UsageError,
     disk_full,
 )
-from dbhone.home import Notify, Session
 from dbhone.package.archive import unpack
 from dbhone.package.checking import Checked
 from dbhone.package.content import PACKAGES
 from dbhone.package.originals import BinaryPackage, Originals, keep_originals, kept_originals
+from dbhone.session import Notify, Session
 from dbhone.units import listed
 from dbhone.untrusted_files import read_untrusted
 

@@ -18,7 +18,8 @@ from dbhone import process
 from dbhone.command import Command
 from dbhone.errors import MachineError, PackageError
 from dbhone.files import write_whole
-from dbhone.home import Home, Session
+from dbhone.home import Home
+from dbhone.session import Session
 from dbhone.untrusted_files import remove_tree
 
 _FOLDER, _RECORD = "installed", "record.json"

@@ -14,7 +14,8 @@ from pathlib import Path
 from dbhone.dbms.base import Edit
 from dbhone.errors import SourceError, disk_full
 from dbhone.files import copy_tree, digest_of, make_writable, write_whole
-from dbhone.home import Home, Notify, Session
+from dbhone.home import Home
+from dbhone.session import Notify, Session
 from dbhone.source.fetch import FetchJob
 from dbhone.source.fixes import apply_fix, fix_inputs
 from dbhone.source.kinds.base import parse_reference

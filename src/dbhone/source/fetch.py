@@ -16,9 +16,9 @@ from pathlib import Path
 
 from dbhone.command import Command
 from dbhone.errors import HoneError, SourceError, ToolError, disk_full
-from dbhone.home import Notify
 from dbhone.process import Finished, run
 from dbhone.requirements import Requirement, missing
+from dbhone.session import Notify
 
 QUERY_TIMEOUT = 300.0
 """The seconds that a program may take that only looks something up."""

@@ -20,7 +20,8 @@ from dbhone import process
 from dbhone.command import Command
 from dbhone.errors import MachineError, SourceError, ToolError, UnknownName, UsageError
 from dbhone.files import absolute_path, digest_of_file, expanded_path
-from dbhone.home import Home, Session
+from dbhone.home import Home
+from dbhone.session import Session
 from dbhone.versions import VersionRange
 
 CLONE_VARIABLE = "DBHONE_CLONE"

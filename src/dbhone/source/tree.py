@@ -18,9 +18,10 @@ from pathlib import Path
 
 from dbhone.errors import HoneError, MachineError, SourceError, disk_full
 from dbhone.files import digest_of, digest_of_tree, freeze, open_to_all, publish, write_whole
-from dbhone.home import Home, Notify, Session
+from dbhone.home import Home
 from dbhone.process import why_not_enclosed
 from dbhone.sandbox import is_waived
+from dbhone.session import Notify, Session
 from dbhone.source.archive import links_out
 from dbhone.source.fetch import FetchJob, SourceReference, require
 from dbhone.source.kinds.base import SourceKind, kind_of, parse_reference

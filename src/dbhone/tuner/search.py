@@ -31,10 +31,10 @@ from dbhone.errors import BudgetSpentError, UsageError
 from dbhone.experiment.load import parse, recorded
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.run_lifecycle import begin, take_over
-from dbhone.home import Session
 from dbhone.measurement.record import REJECTED, Run, Warning
 from dbhone.measurement.sample_array import Array
 from dbhone.measurement.store import Store
+from dbhone.session import Session
 from dbhone.tuner.ended_runs import (
     EndedRun,
     finished_of,

@@ -22,7 +22,6 @@ from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base_server import load_server_dbms
 from dbhone.errors import MachineError, ProfileError, SourceError, ToolError, UsageError
-from dbhone.home import Session
 from dbhone.instance import data
 from dbhone.instance.place import opened_place
 from dbhone.instance.programs import installation_of, prepared_environment
@@ -30,6 +29,7 @@ from dbhone.instance.server import Server
 from dbhone.process import why_not_enclosed
 from dbhone.requirements import missing
 from dbhone.sandbox import Sandbox, is_waived
+from dbhone.session import Session
 from dbhone.source.tree import SourceTree, acquire, kept_tree
 from dbhone.verification.checks.base import Check, RegressionTests, TestPrograms
 from dbhone.versions import names_version

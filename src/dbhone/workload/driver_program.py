@@ -17,10 +17,11 @@ from dbhone.account import Tenant, own
 from dbhone.command import Command
 from dbhone.errors import ToolError
 from dbhone.files import copy_tree, digest_of, digest_of_tree
-from dbhone.home import Home, Session
+from dbhone.home import Home
 from dbhone.program_folders import program_folders
 from dbhone.requirements import Requirement, missing
 from dbhone.sandbox import Sandbox
+from dbhone.session import Session
 from dbhone.tenant import tenancy
 from dbhone.untrusted_files import open_untrusted, remove_tree
 from dbhone.workload.drivers.base import ServerDriver

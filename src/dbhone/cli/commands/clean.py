@@ -17,11 +17,12 @@ from dbhone.cli.setting_up import agree
 from dbhone.compilation.manifest import read_build
 from dbhone.errors import MachineError, UsageError
 from dbhone.files import tree_size
-from dbhone.home import Home, check_home, guarded, in_use, is_alive
+from dbhone.home import Home, check_home
 from dbhone.host_lock import hold_host_lock, waiting_line
 from dbhone.measurement.record import RunState, Subject
 from dbhone.measurement.store import Store
 from dbhone.report.page import build_page
+from dbhone.session import guarded, in_use, is_alive
 from dbhone.units import size
 from dbhone.untrusted_files import remove_tree
 

@@ -9,7 +9,7 @@ from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.setting_up import agree
 from dbhone.errors import UsageError
-from dbhone.home import is_alive
+from dbhone.session import is_alive
 from dbhone.untrusted_files import remove_tree
 
 

@@ -25,7 +25,7 @@ from dbhone.compilation.toolchain import Compiler, find_compiler
 from dbhone.dbms.base_server import ServerDbms, server_systems
 from dbhone.errors import HoneError
 from dbhone.experiment.goals import Goal, goals
-from dbhone.home import Home, Session
+from dbhone.home import Home
 from dbhone.instance import idle_inhibitor
 from dbhone.instance.applied_levers import survey
 from dbhone.instance.levers.base import LeverContext
@@ -36,6 +36,7 @@ from dbhone.measurement.conditions import Condition, between, read_conditions
 from dbhone.measurement.machine import read_machine
 from dbhone.process import why_not_enclosed
 from dbhone.sandbox import PACKAGE, PROGRAM
+from dbhone.session import Session
 from dbhone.units import size
 
 _SMALL_CACHE = 64 * 1024 * 1024

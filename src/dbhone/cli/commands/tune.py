@@ -30,12 +30,12 @@ from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import together
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.verifying import test_harness
-from dbhone.home import Session
 from dbhone.measurement.record import Run, Subject
 from dbhone.measurement.store import Store
 from dbhone.report.page import Page
 from dbhone.report.search import Search
 from dbhone.report.terminal import show_table
+from dbhone.session import Session
 from dbhone.source.known_versions import known_versions
 from dbhone.tuner.ended_runs import begun_elsewhere, finished_of, has_ended, runs_named
 from dbhone.tuner.inputs import Inputs, inputs_of

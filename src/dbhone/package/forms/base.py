@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from dbhone.home import Session
 from dbhone.package.archive import pack
 from dbhone.package.image import Image
 from dbhone.package.packing import Draft, Package
+from dbhone.session import Session
 
 DRAWER = "dbhone.package.forms"
 

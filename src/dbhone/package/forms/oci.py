@@ -19,7 +19,6 @@ from dbhone.command import Command
 from dbhone.dbms.base import load_dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import PackageError, ToolError, UsageError
-from dbhone.home import Session
 from dbhone.instance.programs import installation_of, keep_log
 from dbhone.package.archive import pack
 from dbhone.package.forms.base import ImageForm
@@ -33,6 +32,7 @@ from dbhone.package.image import (
     prefix_of,
 )
 from dbhone.package.packing import Draft, Package
+from dbhone.session import Session
 from dbhone.untrusted_files import remove_tree
 
 _MAKER = "mmdebstrap"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dbhone.errors import SourceError, UsageError, disk_full
 from dbhone.files import absolute_path, copy_tree
-from dbhone.home import Notify
+from dbhone.session import Notify
 from dbhone.source.fetch import FetchJob, SourceReference
 from dbhone.source.kinds.base import SourceKind
 
