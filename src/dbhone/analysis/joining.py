@@ -215,7 +215,7 @@ def _check_alike(first: JoinableRun, part: JoinableRun) -> None:
     if _layouts(first_run) != _layouts(other):
         raise UsageError(
             f"{first.title} and {part.title} did not take the same layouts in the same order, so"
-            " what their luck is cannot be told",
+            " the effect of layouts cannot be told from that of builds",
             hint="join runs of the same 'layouts' and 'seed'",
         )
     workload, other_workload = first_run.declared.workload, other.declared.workload

@@ -212,7 +212,7 @@ class Experiment:
         """Return those of a build's layouts that are a subject's own.
 
         Subjects of one build, such as the base and its control, share them out: in the same ones
-        the luck of a layout would cancel between the two.
+        the effect of a layout would cancel between the two.
         """
         subject = self.subject(name)
         sharing = [other.name for other in self.subjects if other.is_built_like(subject)]

@@ -45,7 +45,7 @@ def allocate_time(
     """Return the time of the next blocks, None if too little is known or no set would gain.
 
     ``subjects`` are those that are left, the base first; ``usual`` the suite's seconds by set;
-    ``layouts`` how many each subject has, 0 for the usual one: further blocks repeat their luck;
+    ``layouts`` how many each subject has, 0 for the usual one: further blocks repeat their effect;
     ``events`` how many of a set there are before one comes again, where there is an end to them.
     ``block_seconds`` is what the last block took, ``left`` what is left of the budget.
     """

@@ -289,7 +289,7 @@ def _of_layout(context: ReportContext) -> Iterator[str]:
         if ordered:
             yield (
                 f"In {listed(ordered)} the functions whose calls the profile counted keep one "
-                "order, and what luck that has is not part of the spread."
+                "order, whose effect is not part of the spread."
             )
         fixed = [subject.name for subject in context.subjects if not subject.layouts]
         if fixed:

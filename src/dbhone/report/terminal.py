@@ -129,8 +129,9 @@ def _cell(cell: Cell) -> Text:
 def _surroundings(page: Page) -> Iterator[RenderableType]:
     """Yield how the subjects were built and set, and where they were measured."""
     for subject in page.ordered:
-        words = " ".join((compiler(subject.compiler), *subject.flags))
-        yield _indented(f"{subject.name}: {words}")
+        if subject.flags:
+            words = " ".join((compiler(subject.compiler), *subject.flags))
+            yield _indented(f"{subject.name}: {words}")
     if page.shared_settings:
         settings = ", ".join(f"{name}={value}" for name, value in page.shared_settings)
         yield _indented(f"Settings of all servers: {settings}")

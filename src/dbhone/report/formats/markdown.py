@@ -68,8 +68,9 @@ def _line(cells: Iterable[str], *, escape: bool = True) -> str:
 
 def _flags(page: Page) -> Iterator[str]:
     for subject in page.ordered:
-        words = " ".join((subject.compiler, *subject.flags))
-        yield f"- {_escape(subject.name)}: {_code(words)}"
+        if subject.flags:
+            words = " ".join((subject.compiler, *subject.flags))
+            yield f"- {_escape(subject.name)}: {_code(words)}"
     if page.shared_settings:
         settings = ", ".join(f"{name}={value}" for name, value in page.shared_settings)
         yield f"- Settings of all servers: {_code(settings)}"
