@@ -42,7 +42,8 @@ OPTIONS_FD, INFO_FD, GO_FD = 7, 8, 9
 known."""
 USERS_FD, GROUPS_FD = 10, 11
 """Where bubblewrap reads the enclosed program's /etc/passwd and /etc/group."""
-_WAIT = f'read -r _ <&{GO_FD}; exec {GO_FD}<&- "$@"'
+_WAIT = f'read -r _ <&{GO_FD} || exit 127; exec {GO_FD}<&- "$@"'
+"""Without a word from the supervisor, which was killed before it could say one, nothing begins."""
 _SYSTEM_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _CONFIGURATION = (
     "alternatives",

@@ -242,9 +242,18 @@ def _start_enclosed(program: _Program, status: int, control: int) -> tuple[int, 
     os.close(go_reader)
     first = _first_process(info_reader)
     target = None if first is None else _enclosed_child(first, bubblewrap, control)
-    # The program begins once it is known, so that none is too short to be found.
+    if target is not None:
+        _let_go(go_writer)
     os.close(go_writer)
     return bubblewrap, target
+
+
+def _let_go(go: int) -> None:
+    """Let the program begin: once it is known, so that none is too short to be found."""
+    try:
+        os.write(go, b"\n")
+    except BrokenPipeError:
+        pass  # it has just been killed
 
 
 def _moved(descriptor: int) -> int:
@@ -268,17 +277,27 @@ def _first_process(info: int) -> int | None:
 
 
 def _enclosed_child(first: int, bubblewrap: int, control: int) -> _Target | None:
-    """Wait until the sandbox's first process has a child, which becomes the program."""
+    """Wait until the sandbox's first process has a child, which becomes the program, and waits.
+
+    Between the two bubblewrap sees to it that the first process, and so the sandbox, ends with
+    bubblewrap itself. If that was killed earlier, the sandbox would stay for ever.
+    """
     while True:
         try:
             children = _children(first)
-            if children:
+            if children and _waits(first):
                 return _Target(children[0])
         except OSError:
             return None
         ended = os.waitid(os.P_PID, bubblewrap, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if ended is not None or select.select([control], [], [], _POLL)[0]:
             return None
+
+
+def _waits(pid: int) -> bool:
+    """Return whether a process sleeps, by proc_pid_stat(5). Raises OSError."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        return file.read().rpartition(")")[2].split()[0] == "S"
 
 
 def _watch(pid: int, target: _Target, control: int, wakeup: int, usage: _Usage) -> int | None:

@@ -23,7 +23,7 @@ from dbhone.errors import ToolError
 from dbhone.home import Home
 from dbhone.process import Finished, Process, can_enclose, run, why_not_enclosed
 from dbhone.program_folders import program_folders, python_folders
-from dbhone.sandbox import Sandbox
+from dbhone.sandbox import GO_FD, Sandbox, argv_of
 from tests.foundation.test_process import is_running, wait_until_gone
 
 enclosing = pytest.mark.skipif(not can_enclose(), reason=str(why_not_enclosed()))
@@ -289,6 +289,18 @@ def test_it_ends_with_whoever_holds_it(folder: Path, victim: str) -> None:
         if victim != "bubblewrap":
             wait_until_gone(supervisor)
         hone.kill()
+
+
+@pytest.mark.parametrize(("said", "begun"), [(b"", False), (b"\n", True)])
+def test_a_program_begins_only_if_its_supervisor_lived_to_say_so(
+    folder: Path, said: bytes, begun: bool
+) -> None:
+    made = folder / "made"
+    argv = argv_of(("touch", str(made)), bwrap="bwrap", environment={}, account=None)
+    enclosed = argv[argv.index("--") + 1 :]
+    redirected = ("/bin/sh", "-c", f'exec "$@" {GO_FD}<&0', "sh", *enclosed)
+    subprocess.run(redirected, input=said, check=False)
+    assert made.exists() == begun
 
 
 def test_a_machine_without_bubblewrap_says_what_is_missing(
