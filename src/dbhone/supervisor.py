@@ -243,17 +243,10 @@ def _start_enclosed(program: _Program, status: int, control: int) -> tuple[int, 
     first = _first_process(info_reader)
     target = None if first is None else _enclosed_child(first, bubblewrap, control)
     if target is not None:
-        _let_go(go_writer)
+        # The program begins once it is known, so that none is too short to be found.
+        _tell(go_writer, "go")
     os.close(go_writer)
     return bubblewrap, target
-
-
-def _let_go(go: int) -> None:
-    """Let the program begin: once it is known, so that none is too short to be found."""
-    try:
-        os.write(go, b"\n")
-    except BrokenPipeError:
-        pass  # it has just been killed
 
 
 def _moved(descriptor: int) -> int:
@@ -368,11 +361,11 @@ def main() -> None:
         _tell(status, f"exit {ended} {usage.user:.6f} {usage.system:.6f}")
 
 
-def _tell(status: int, line: str) -> None:
+def _tell(descriptor: int, line: str) -> None:
     try:
-        os.write(status, line.encode() + b"\n")
+        os.write(descriptor, line.encode() + b"\n")
     except BrokenPipeError:
-        pass  # hone has ended
+        pass  # whoever read it, hone or the program, has ended
 
 
 if __name__ == "__main__":
