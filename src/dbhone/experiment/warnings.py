@@ -323,10 +323,11 @@ def _judged_slices(trial: Sequence[Sliced]) -> Iterator[tuple[Sliced, Slice, boo
     """Yield each slice that counts, with whether its subject stalled in it."""
     counted = [[one for one in entry.slices if one.counted] for entry in trial]
     rounds = sorted({one.round for slices in counted for one in slices})
+    rows = {number: row for row, number in enumerate(rounds)}
     still = stalled(log_rates(counted, rounds))
     for column, (entry, slices) in enumerate(zip(trial, counted, strict=True)):
         for one in slices:
-            yield entry, one, bool(still[rounds.index(one.round), column])
+            yield entry, one, bool(still[rows[one.round], column])
 
 
 def _stalls(subject: str, sets: Mapping[str, _StallTotals], told: Sequence[str]) -> str:
