@@ -15,6 +15,7 @@ from dbhone.experiment.templates import (
     WorkloadOptions,
     check_together,
     compare_text,
+    compiled_by,
     parse_side,
     with_dbms,
 )
@@ -109,6 +110,58 @@ class TestTogether:
         with pytest.raises(UsageError, match="neither rel nor o3 takes training"):
             check_together(plain, _side("apt:pg#o3"), ("point-query",))
         check_together(plain, guided, ("point-query",))
+
+
+class TestCompilers:
+    def test_one_compiler_builds_both_and_two_build_one_each(self) -> None:
+        first, second = _side("apt:pg"), _side("apt:pg#o3")
+
+        def compilers(*named: str) -> list[str | None]:
+            return [side.compiler for side in compiled_by(first, second, named)]
+
+        assert compilers() == [None, None]
+        assert compilers("clang") == ["clang", "clang"]
+        assert compilers("gcc", "clang") == ["gcc", "clang"]
+
+    def test_what_is_ready_made_has_none(self) -> None:
+        ready, built = _side("npm:mysql-server@8.0.1"), _side("apt:pg")
+        sides = compiled_by(ready, built, ("clang",))
+        assert [side.compiler for side in sides] == [None, "clang"]
+
+    @pytest.mark.parametrize(
+        ("words", "compilers", "message"),
+        [
+            (("apt:pg", "apt:pg#o3"), ("gcc", "clang", "icx"), "3 compilers are named for two"),
+            (("known:mysql@5.7", "known:mysql@8.0"), ("gcc",), "is ready-made, and no compiler"),
+            (("known:mysql@5.7", "apt:pg"), ("gcc", "clang"), "mysql-5.7.* is ready-made"),
+        ],
+    )
+    def test_compilers_that_cannot_be_meant(
+        self, words: tuple[str, str], compilers: tuple[str, ...], message: str
+    ) -> None:
+        with pytest.raises(UsageError, match=message):
+            compiled_by(_side(words[0]), _side(words[1]), compilers)
+
+    def test_one_source_by_two_compilers_is_called_by_them(self) -> None:
+        sides = compiled_by(_side("apt:pg"), _side("apt:pg"), ("gcc", "/opt/llvm/bin/clang-19"))
+        check_together(*sides, ())
+        experiment = parse(compare_text(*sides, (), WORKLOAD, DESIGN), name="compare")
+        compilers = {each.name: each.inputs.compiler for each in experiment.subjects}
+        assert compilers == {
+            "gcc": "gcc",
+            "control": "gcc",
+            "clang-19": "/opt/llvm/bin/clang-19",
+        }
+
+    def test_variants_by_two_compilers_are_called_by_both(self) -> None:
+        sides = compiled_by(_side("apt:pg"), _side("apt:pg#o3"), ("gcc", "clang"))
+        experiment = parse(compare_text(*sides, (), WORKLOAD, DESIGN), name="compare")
+        assert {each.name for each in experiment.subjects} == {"gcc-rel", "control", "clang-o3"}
+
+    def test_one_source_by_one_compiler_is_refused(self) -> None:
+        sides = compiled_by(_side("apt:pg"), _side("apt:pg"), ("clang",))
+        with pytest.raises(UsageError, match="nothing to compare"):
+            check_together(*sides, ())
 
 
 class TestWhatIsWritten:

@@ -232,7 +232,7 @@ class Side:
 
     ``source`` is a source reference and ``short`` what it is called; ``word`` is the variant as it
     was written, or the usual one of such a source, and ``variant`` what that means. ``dbms`` is
-    None where the word does not tell it.
+    None where the word does not tell it, ``compiler`` where it is the usual one.
     """
 
     source: str
@@ -240,6 +240,7 @@ class Side:
     word: str
     variant: Variant
     dbms: str | None
+    compiler: str | None = None
 
 
 def named_reference(word: str) -> str:
@@ -291,12 +292,34 @@ def with_dbms(side: Side, recognise: Callable[[Side], str]) -> Side:
     return side if side.dbms is not None else dataclasses.replace(side, dbms=recognise(side))
 
 
+def compiled_by(first: Side, second: Side, compilers: Sequence[str]) -> tuple[Side, Side]:
+    """Return two sides that one compiler builds, or a compiler each.
+
+    Raises UsageError if more are named, or one for what is ready-made.
+    """
+    if len(compilers) > 2:
+        raise UsageError(
+            f"{len(compilers)} compilers are named for two builds",
+            hint="name one for both, or one for A and one for B",
+        )
+    ready_made = [side for side in (first, second) if side.variant.ready_made]
+    if len(ready_made) + len(compilers) > 2:
+        raise UsageError(f"{ready_made[0].short} is ready-made, and no compiler makes it")
+    of_both = (*compilers, *compilers)[:2] if compilers else (None, None)
+    first, second = (
+        side if side.variant.ready_made else dataclasses.replace(side, compiler=compiler)
+        for side, compiler in zip((first, second), of_both, strict=True)
+    )
+    return first, second
+
+
 def check_together(first: Side, second: Side, train: tuple[str, ...]) -> None:
     """Refuse two sides that cannot be compared, or not with this training. Raises UsageError."""
-    if first.source == second.source and first.variant == second.variant:
+    if not _differences(first, second):
         raise UsageError(
             f"both are {first.short} as {first.word}: there is nothing to compare",
-            hint="name another version or variant; every comparison has an A/A control already",
+            hint="name another version, variant or compiler; every comparison has an A/A control"
+            " already",
         )
     guided = [build for build in (first, second) if build.variant.profile_guided]
     if train and not guided:
@@ -365,17 +388,25 @@ def _short(source: str) -> str:
 
 def _names(first: Side, second: Side) -> tuple[str, str]:
     """Return what the two are called: by that in which they differ."""
-    if first.source == second.source:
-        pair = (first.word, second.word)
-    elif first.variant == second.variant:
-        pair = (first.short, second.short)
-    else:
-        pair = (f"{first.short}-{first.word}", f"{second.short}-{second.word}")
+    pair = ("-".join(words) for words in zip(*_differences(first, second), strict=True))
     first_name, two = (as_name(name)[-LONGEST_NAME:].lstrip("-._+") for name in pair)
     if first_name == two or CONTROL in (first_name, two):
         return f"{first_name}-a", f"{two}-b"
     return first_name, two
 
 
+def _differences(first: Side, second: Side) -> list[tuple[str, str]]:
+    """Return what each is called by that in which they differ: source, compiler, variant."""
+    found = []
+    if first.source != second.source:
+        found.append((first.short, second.short))
+    if first.compiler and second.compiler and first.compiler != second.compiler:
+        found.append((Path(first.compiler).name, Path(second.compiler).name))
+    if first.variant != second.variant:
+        found.append((first.word, second.word))
+    return found
+
+
 def _subject(side: Side, source: str) -> dict[str, Any]:
-    return {"dbms": side.dbms, "source": source, "variant": side.word}
+    compiler = {} if side.compiler is None else {"compiler": side.compiler}
+    return {"dbms": side.dbms, "source": source, "variant": side.word, **compiler}

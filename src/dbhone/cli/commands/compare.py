@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from dbhone.cli import completing
 from dbhone.cli.bisecting import FLAG, code_of_error
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.generated import (
@@ -29,6 +30,7 @@ from dbhone.experiment.templates import (
     Side,
     check_together,
     compare_text,
+    compiled_by,
     parse_side,
     with_dbms,
 )
@@ -39,6 +41,7 @@ from dbhone.source.known_versions import known_versions
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Options(GeneratedOptions):
     dbms: str | None
+    compilers: tuple[str, ...]
     train: tuple[str, ...]
     tolerance: float | None
     stop_early: bool
@@ -51,12 +54,20 @@ class _Options(GeneratedOptions):
     Task.MEASURE,
     "hone compare known:mysql@5.7 known:mysql@8.0",
     "hone compare apt:postgresql 'apt:postgresql#lto+pgo' --train point-query",
+    "hone compare postgresql postgresql --compiler gcc --compiler clang",
     "hone compare git:.@v1 git:.@main --sets point-query,update-index --stop-early",
     "git bisect run hone compare --bisect git:.@v1 git:.@HEAD --tolerance 10%",
 )
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @click.option("--dbms", metavar="DBMS", help="DBMS of both sources, if it cannot be detected.")
+@click.option(
+    "--compiler",
+    "compilers",
+    multiple=True,
+    shell_complete=completing.compilers,
+    help="Compiler of both, by name or path; given twice, of A and of B.  [default: gcc]",
+)
 @train_option
 @click.option(
     "--stop-early", is_flag=True, help="Stop as soon as the difference is clear (p < 0.001)."
@@ -79,8 +90,8 @@ def command(context: Context, /, first: str, second: str, **options: Any) -> int
     """Say whether B is slower than A, side by side on this machine.
 
     A and B are sources, such as known:mysql@8.0.12 or apt:postgresql, with a variant after #
-    if they are not to be built plainly: 'apt:postgresql#lto+pgo'. A is the base,
-    and runs twice as the A/A control.
+    if they are not to be built plainly: 'apt:postgresql#lto+pgo'. By two compilers they may be
+    the same. A is the base, and runs twice as the A/A control.
 
     Exit codes: 0 B is not slower; 1 something failed or broke; 2 wrong use; 3 B is slower;
     4 there is no answer: not enough data, a larger loss than is tolerated is not ruled out,
@@ -118,7 +129,8 @@ def _bisected(context: Context, experiment: Experiment, request: _Options) -> in
 
 def _experiment(context: Context, first: str, second: str, options: _Options) -> Experiment:
     known = known_versions(context.home)
-    sides = [parse_side(text, known) for text in (first, second)]
+    base, candidate = (parse_side(text, known) for text in (first, second))
+    sides = compiled_by(base, candidate, options.compilers)
     check_together(sides[0], sides[1], options.train)
     if options.bisect:
         _look_again(context, sides[1])

@@ -63,7 +63,11 @@ class _Options(GeneratedOptions):
     shell_complete=completing.variants,
     help="How versions are compiled, such as rel+lto.  [default: rel]",
 )
-@click.option("--compiler", metavar="NAME", help="By what, such as clang-19.  [default: gcc]")
+@click.option(
+    "--compiler",
+    shell_complete=completing.compilers,
+    help="Compiler of all versions, by name or path.  [default: gcc]",
+)
 @generated_options
 @click.option("--join", metavar="RUN", help="Let the versions join this run's history.")
 @click.option(
