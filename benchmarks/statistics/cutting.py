@@ -22,11 +22,14 @@ class Recording:
     """All steps that were recorded in one go.
 
     ``logs`` has for each step and restart the logarithms of rates, rounds x servers.
+    ``slice_seconds`` is the mean over the steps, ``restart_seconds`` what of the time from one
+    restart to the next is in none of their slices.
     """
 
     title: str
     use: Use
     slice_seconds: float
+    restart_seconds: float
     logs: tuple[tuple[Array, ...], ...]
 
     def plan(self, usual: Plan) -> Plan:
@@ -37,7 +40,7 @@ class Recording:
             steps=len(self.logs),
             rounds=min(rounds, usual.rounds),
             slice_seconds=self.slice_seconds,
-            restart_seconds=usual.restart_seconds,
+            restart_seconds=self.restart_seconds,
         )
 
     def cut(self, rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
@@ -53,7 +56,7 @@ class Recording:
             found[run, restart, step] = rounds[begin : begin + plan.rounds]
         swapped = rng.random((runs, plan.restarts)) < 0.5
         logs = np.where(swapped[:, :, None, None, None], found[..., ::-1], found)
-        return Piece(logs=logs, luck=np.zeros((*logs.shape[:3], 2)), settled=True)
+        return Piece(logs=logs, by_start=np.zeros((*logs.shape[:3], 2)), settled=True)
 
 
 def recordings(folder: Path) -> Iterator[Recording]:
@@ -74,8 +77,8 @@ def recording(number: int, steps: Sequence[Trace]) -> Recording:
     Raises TraceError if they do not belong together, or are too few for a verdict.
     """
     first = steps[0]
-    if len({(each.machine, each.dbms, each.version, each.slice_seconds) for each in steps}) > 1:
-        raise TraceError(f"recording {number}: its traces are of different servers or slices")
+    if len({(each.machine, each.dbms, each.version) for each in steps}) > 1:
+        raise TraceError(f"recording {number}: its traces are of different servers")
     restarts = [_restarts(each) for each in steps]
     common = sorted(set.intersection(*(set(each) for each in restarts)))
     if len(common) < MINIMUM_BLOCKS:
@@ -86,9 +89,20 @@ def recording(number: int, steps: Sequence[Trace]) -> Recording:
     return Recording(
         title=f"recording {number}: {first.dbms} {first.version}",
         use=first.use,
-        slice_seconds=first.slice_seconds,
+        slice_seconds=float(np.mean([each.slice_seconds for each in steps])),
+        restart_seconds=_restart_seconds(steps),
         logs=tuple(tuple(each[restart] for restart in common) for each in restarts),
     )
+
+
+def _restart_seconds(steps: Sequence[Trace]) -> float:
+    """Return what of the median time from one restart to the next is in no slice of any step."""
+    began: dict[int, float] = {}
+    for each in (each for step in steps for each in step.slices):
+        began[each.restart] = min(each.began, began.get(each.restart, each.began))
+    period = np.median(np.diff([began[restart] for restart in sorted(began)]))
+    in_slices = sum(len(step.slices) / step.restarts * step.slice_seconds for step in steps)
+    return max(float(period) - in_slices, 0.0)
 
 
 def _restarts(trace: Trace) -> dict[int, Array]:

@@ -64,9 +64,9 @@ HELD_OUT = (
         noise=noise.drift,
     ),
     Kind(
-        name="luck",
-        text="each start of a server is luckier or less, by 1 %, half of it step by step",
-        noise=noise.luck,
+        name="uneven starts",
+        text="each start of a server is faster or slower, by 1 %, half of it step by step",
+        noise=noise.uneven_starts,
     ),
     Kind(
         name="odd starts",
@@ -114,9 +114,9 @@ SERVERS = (
         plan=_SLOW,
     ),
     Kind(
-        name="luck, few blocks",
-        text="*luck*, where a restart takes 200 s: 6 blocks",
-        noise=noise.luck,
+        name="uneven starts, few blocks",
+        text="*uneven starts*, where a restart takes 200 s: 6 blocks",
+        noise=noise.uneven_starts,
         plan=_SLOW,
     ),
     *(
@@ -130,8 +130,8 @@ SERVERS = (
     ),
     Kind(
         name="slow starts",
-        text="*luck*, and one start in ten of one server is a fifth slower, and the others as much"
-        " faster",
+        text="*uneven starts*, and one start in ten of one server is a fifth slower, and the others"
+        " as much faster",
         noise=noise.slow_starts,
     ),
     Kind(

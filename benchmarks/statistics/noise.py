@@ -58,8 +58,8 @@ def drift(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
     return _alike(rng.normal(0, SPREAD, plan.shape(runs)) + slow)
 
 
-def luck(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
-    """Return servers of which each start is luckier or less, by 1 %, half of it step by step."""
+def uneven_starts(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
+    """Return servers of which each start is faster or slower, by 1 %, half of it step by step."""
     starts = rng.normal(0, 0.01, (runs, plan.restarts, 1, 2))
     steps = rng.normal(0, 0.005, (runs, plan.restarts, plan.steps, 2))
     noise = rng.normal(0, SPREAD, plan.shape(runs))
@@ -89,7 +89,7 @@ def everything(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
     noise -= 0.1 * _spells(rng, runs, plan, share=0.3, seconds=2)
     noise += 0.05 * _waves(rng, (runs, plan.slices), plan.slice_seconds / 20).reshape(noise.shape)
     noise += drift(rng, runs, plan).logs / 2
-    return Piece.of(noise, luck(rng, runs, plan).luck / 2)
+    return Piece.of(noise, uneven_starts(rng, runs, plan).by_start / 2)
 
 
 def uniform(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
@@ -122,15 +122,15 @@ def slow_starts(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
 
     Its other starts are faster, by so much that the mean of the logarithms is the other server's.
     """
-    piece = luck(rng, runs, plan)
+    piece = uneven_starts(rng, runs, plan)
     slow = rng.random((runs, plan.restarts, 1)) < 0.1
-    starts = piece.luck.copy()
+    starts = piece.by_start.copy()
     starts[..., 1] += np.log(0.8) * (slow - 0.1)
-    return Piece.of(piece.logs - piece.luck[..., None, :], starts)
+    return Piece.of(piece.logs - piece.by_start[..., None, :], starts)
 
 
 def layouts(rng: np.random.Generator, runs: int, plan: Plan, *, count: int | None = None) -> Piece:
-    """Return two builds of one source whose layouts are luckier or less, by 1.3 % on a step.
+    """Return two builds of one source whose layouts are faster or slower, by 1.3 % on a step.
 
     Each has so many layouts, one start after the other, or another one in each start.
     """

@@ -48,28 +48,28 @@ class Plan:
 class Piece:
     """The logarithms of rates in many runs of two servers that do not differ.
 
-    ``logs`` is runs x restarts x steps x rounds x servers. ``luck`` is what of it belongs to a
+    ``logs`` is runs x restarts x steps x rounds x servers. ``by_start`` is what of it belongs to a
     start of a server (runs x restarts x steps x servers): zero in a trace, which cannot tell.
     Restarts of one of the ``clusters`` have servers of the same layouts; without any each has its
     own. From what is ``settled`` the rounds before servers had settled were left out already.
     """
 
     logs: Array
-    luck: Array
+    by_start: Array
     clusters: NDArray[np.intp] | None = None
     settled: bool = False
 
     @classmethod
-    def of(cls, noise: Array, luck: Array) -> Piece:
-        """Return what servers of such luck do in such noise."""
-        return cls(logs=noise + luck[..., None, :], luck=luck)
+    def of(cls, noise: Array, by_start: Array) -> Piece:
+        """Return what servers do in such noise whose starts differ so."""
+        return cls(logs=noise + by_start[..., None, :], by_start=by_start)
 
     def first(self, restarts: int) -> Piece:
         """Return the same runs, had they ended after so many restarts."""
         return replace(
             self,
             logs=self.logs[:, :restarts],
-            luck=self.luck[:, :restarts],
+            by_start=self.by_start[:, :restarts],
             clusters=None if self.clusters is None else self.clusters[:restarts],
         )
 
@@ -82,9 +82,9 @@ class Piece:
         return np.stack(so_far, axis=1)
 
     def alone(self) -> Array:
-        """Return what a single server of average luck would have done, at every moment.
+        """Return what a single server would have done at every moment, if its starts were alike.
 
         Runs x restarts x steps x slices, in the order of time.
         """
-        logs = self.logs - self.luck[..., None, :]
+        logs = self.logs - self.by_start[..., None, :]
         return logs.reshape(*logs.shape[:3], -1)

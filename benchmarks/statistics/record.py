@@ -1,8 +1,10 @@
-"""Writes traces of a run whose base and control were measured in rounds of short slices.
+"""Writes traces of a run that has a base and a control.
 
 Usage: ``python -m benchmarks.statistics.record RUN --home FOLDER --recording NUMBER``.
-The run's base is A, its control B; each of its sets becomes a trace in ``traces/``, unless
-``--into`` names another folder. Numbers go up in the order of recording: ``trace.py`` tells why.
+The run's base is A, its control B. Each set that was measured in rounds of short slices becomes a
+trace in ``traces/``, unless ``--into`` names another folder. If none was, as with embedded
+systems, each step becomes one, with one slice of each subject in a block: what an operation took.
+Numbers go up in the order of recording: ``trace.py`` tells why.
 """
 
 from __future__ import annotations
@@ -10,39 +12,48 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
 
 from benchmarks.statistics.trace import SUBJECTS, Slice, Trace, write
 from dbhone.errors import HoneError, UsageError
 from dbhone.home import Home
+from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Machine, Role, Run, Sliced
+from dbhone.measurement.rows import Done
+from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import Store
 
 TRACES = Path(__file__).parent / "traces"
+Place: TypeAlias = tuple[int, str, str]
+"""Of an invocation: its block, set and subject."""
+
+
+class Moment(NamedTuple):
+    """When an invocation began, in seconds since the run's first, and its place in the pass."""
+
+    began: float
+    position: int
 
 
 def traces(store: Store, run_id: int, recording: int) -> Iterator[Trace]:
-    """Yield a trace for each set of a run.
+    """Yield a trace for each set of a run, or for each step if nothing was measured in slices.
 
-    Raises UsageError if the run lacks a base, a control or slices of both.
+    Raises UsageError if the run lacks a base, a control or measurements of both.
     """
     run = store.run(run_id)
     names = _names(run)
-    began = {(each.block, each.set, each.subject): each.started_at for each in store.done(run_id)}
-    by_set: dict[str, list[Sliced]] = defaultdict(list)
-    for each in store.sliced(run_id):
-        if each.subject in names:
-            by_set[each.set].append(each)
-    if not by_set:
-        raise UsageError(
-            f"run {run_id} has no slices",
-            hint="only what is measured in rounds of short slices can be recorded",
-        )
-    start = min(began.values())
-    for name, parts in by_set.items():
-        yield _trace(run, name, recording, tuple(_slices(parts, names, began, start)))
+    done = _moments(store.done(run_id))
+    found = _in_slices(store.sliced(run_id), names, done) or _as_wholes(
+        run, store.samples(run_id), names, done
+    )
+    if not found:
+        raise UsageError(f"of base and control of run {run_id} nothing was measured")
+    for name, slices in found.items():
+        yield _trace(run, name, recording, tuple(sorted(slices, key=lambda each: each.began)))
 
 
 def _names(run: Run) -> dict[str, str]:
@@ -53,30 +64,63 @@ def _names(run: Run) -> dict[str, str]:
     return {run.base.name: SUBJECTS[0], controls[0].name: SUBJECTS[1]}
 
 
-def _slices(
-    parts: Sequence[Sliced],
-    names: Mapping[str, str],
-    began: Mapping[tuple[int, str, str], datetime],
-    start: datetime,
-) -> list[Slice]:
-    """Return the slices that count, in the order of time."""
-    found = []
+def _moments(done: Sequence[Done]) -> dict[Place, Moment]:
+    """Return when, since the first invocation, and in which place of its pass each began."""
+    start = min((each.started_at for each in done), default=None)
+    return {
+        (each.block, each.set, each.subject): Moment(
+            began=(each.started_at - start).total_seconds(), position=each.position
+        )
+        for each in done
+        if start is not None
+    }
+
+
+def _in_slices(
+    parts: Iterable[Sliced], names: Mapping[str, str], done: Mapping[Place, Moment]
+) -> dict[str, list[Slice]]:
+    """Return the slices of each set that count."""
+    found: dict[str, list[Slice]] = defaultdict(list)
     for part in parts:
-        since = (began[part.block, part.set, part.subject] - start).total_seconds()
-        found += [
-            Slice(
-                restart=part.block,
-                round=each.round,
-                position=each.position,
-                subject=names[part.subject],
-                began=since + each.began,
-                operations=each.operations,
-                seconds=each.seconds,
+        if part.subject in names:
+            found[part.set] += (
+                Slice(
+                    restart=part.block,
+                    round=each.round,
+                    position=each.position,
+                    subject=names[part.subject],
+                    began=done[part.block, part.set, part.subject].began + each.began,
+                    operations=each.operations,
+                    seconds=each.seconds,
+                )
+                for each in part.slices
+                if each.counted
             )
-            for each in part.slices
-            if each.counted
-        ]
-    return sorted(found, key=lambda each: each.began)
+    return found
+
+
+def _as_wholes(
+    run: Run, samples: SampleArray, names: Mapping[str, str], done: Mapping[Place, Moment]
+) -> dict[str, list[Slice]]:
+    """Return for each step a slice of each subject in each block: what an operation took."""
+    found: dict[str, list[Slice]] = defaultdict(list)
+    rates = samples.pick(names, samples.steps).of(THROUGHPUT)
+    sets = {step.name: step.set for step in run.steps}
+    for (row, column, at), rate in np.ndenumerate(rates):
+        name, step, block = tuple(names)[row], samples.steps[column], int(samples.blocks[at])
+        if rate > 0:
+            found[step].append(
+                Slice(
+                    restart=block,
+                    round=1,
+                    position=done[block, sets[step], name].position,
+                    subject=names[name],
+                    began=done[block, sets[step], name].began,
+                    operations=1,
+                    seconds=1 / float(rate),
+                )
+            )
+    return found
 
 
 def _trace(run: Run, name: str, recording: int, slices: tuple[Slice, ...]) -> Trace:
@@ -91,7 +135,7 @@ def _trace(run: Run, name: str, recording: int, slices: tuple[Slice, ...]) -> Tr
         version=base.version,
         step=name,
         threads=threads or 1,
-        slice_seconds=round(lengths[len(lengths) // 2], 2),
+        slice_seconds=float(f"{lengths[len(lengths) // 2]:.2g}"),
         slices=slices,
     )
 

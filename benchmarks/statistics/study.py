@@ -74,7 +74,7 @@ class Study:
         longest = recording.plan(USUAL)
         piece = recording.cut(generator(self.seed, recording.title), self.runs, longest)
         restarts = min(restarts_within(longest, USUAL.minutes), longest.restarts)
-        lengths = [each for each in self.lengths if each <= longest.restarts]
+        lengths = _up_to(longest.restarts, self.lengths)
         return Row(
             noise=recording.title,
             held_out=recording.use is Use.JUDGING,
@@ -85,6 +85,14 @@ class Study:
                 if method.on_traces
             },
         )
+
+
+def _up_to(restarts: int, lengths: Sequence[int]) -> list[int]:
+    """Return the lengths of at most so many restarts, continued in steps of a fifth."""
+    found = [each for each in lengths if each <= restarts]
+    while found and (following := round(found[-1] * 1.2)) <= restarts:
+        found.append(following)
+    return found
 
 
 def generator(seed: int, name: str) -> np.random.Generator:

@@ -153,7 +153,7 @@ def _header(trace: Trace) -> dict[str, str]:
 
 
 def _row(one: Slice) -> tuple[object, ...]:
-    began, seconds = f"{one.began:.3f}", f"{one.seconds:.4f}"
+    began, seconds = f"{one.began:.3f}", f"{one.seconds:.6f}"
     return one.restart, one.round, one.position, one.subject, began, one.operations, seconds
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.statistics.cutting import Recording, recording, recordings
 from benchmarks.statistics.methods.dbhone import ROUNDS
-from benchmarks.statistics.noise import luck
+from benchmarks.statistics.noise import uneven_starts
 from benchmarks.statistics.piece import Plan
 from benchmarks.statistics.study import Study
 from benchmarks.statistics.table import tables
@@ -16,8 +16,8 @@ RECORDED = Plan(restarts=7, steps=2, rounds=12)
 
 
 def _traces(number: int = 2) -> list[Trace]:
-    """Return a recording of made-up servers: what the noise named luck does."""
-    logs = luck(np.random.default_rng(number), 1, RECORDED).logs[0]
+    """Return a recording of made-up servers: whose starts differ."""
+    logs = uneven_starts(np.random.default_rng(number), 1, RECORDED).logs[0]
     return [
         Trace(
             recording=number,
@@ -51,6 +51,11 @@ def _recording() -> Recording:
 def test_a_run_is_as_long_as_was_recorded_and_has_no_more_rounds_than_usual() -> None:
     plan = _recording().plan(Plan(restarts=15, rounds=10))
     assert (plan.restarts, plan.steps, plan.rounds) == (7, 2, 10)
+
+
+def test_a_restart_takes_the_time_that_was_in_no_slice() -> None:
+    plan = _recording().plan(Plan(restarts=15, rounds=10))
+    assert plan.restart_seconds == pytest.approx(100 - 2 * 12 * 2 * 0.5)
 
 
 def test_what_is_cut_out_was_measured_in_one_round() -> None:
@@ -135,6 +140,6 @@ def test_a_recording_has_a_row_among_the_noises_that_it_may_be_used_with() -> No
     rows = list(study.rows())
     row = rows[-1]
     assert (row.noise, row.held_out) == ("recording 2: mariadb 10.11.6", True)
-    assert row.longest == pytest.approx(7 * (20 + 2 * 12) / 60)
+    assert row.longest == pytest.approx(7 * 100 / 60)
     assert row.results[ROUNDS.title].found[-1] == 1.0
     assert "| recording 2: mariadb 10.11.6, held out |" in tables(rows, (ROUNDS.title,), runs=8)

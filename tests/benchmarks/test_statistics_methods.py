@@ -11,7 +11,7 @@ from benchmarks.statistics.methods.everyone import CONSIDERED, METHODS
 from benchmarks.statistics.methods.mann_whitney import MANN_WHITNEY, distribution
 from benchmarks.statistics.methods.one_run import ONE_RUN
 from benchmarks.statistics.methods.welch import WELCH
-from benchmarks.statistics.noise import drift, heavy, luck, quiet
+from benchmarks.statistics.noise import drift, heavy, quiet, uneven_starts
 from benchmarks.statistics.piece import Array, Piece, Plan
 from dbhone.analysis.verdict import Verdict
 from tests.analysis.blocks import analysed, samples
@@ -26,7 +26,7 @@ def _runs(seed: int, count: int, repetitions: int) -> Array:
 
 
 def _piece(logs: Array) -> Piece:
-    return Piece(logs=logs, luck=np.zeros((*logs.shape[:3], 2)))
+    return Piece(logs=logs, by_start=np.zeros((*logs.shape[:3], 2)))
 
 
 @pytest.mark.parametrize("method", ALL, ids=lambda method: method.title)
@@ -85,8 +85,8 @@ def test_sequential_runs_take_the_first_half_of_the_time_and_then_the_second() -
 
 
 def test_a_servers_luck_stays_with_it_whatever_the_design() -> None:
-    piece = luck(np.random.default_rng(7), 4, Plan(restarts=6, steps=2, rounds=100))
-    wanted = np.diff(piece.luck.swapaxes(1, 2))
+    piece = uneven_starts(np.random.default_rng(7), 4, Plan(restarts=6, steps=2, rounds=100))
+    wanted = np.diff(piece.by_start.swapaxes(1, 2))
     assert np.diff(in_rounds(piece)[..., :2]) == pytest.approx(wanted, abs=0.02)
     assert np.diff(in_long_slices(piece)) == pytest.approx(wanted, abs=0.02)
 

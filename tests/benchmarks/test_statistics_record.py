@@ -68,10 +68,31 @@ def test_a_run_without_a_control_is_refused(tmp_path: Path) -> None:
             next(traces(store, run_id, 1))
 
 
-def test_a_run_without_slices_is_refused(tmp_path: Path) -> None:
+def test_steps_that_were_not_cut_into_slices_have_one_in_each_block(tmp_path: Path) -> None:
     with Store.open(tmp_path / "store.db") as store:
         run_id = begin(store)
         store.set_subject(run_id, 2, subject("control", Role.CONTROL))
-        store.record(run_id, invocation(1, "rel"))
-        with pytest.raises(UsageError, match="no slices"):
+        for block in (1, 2):
+            for position, name in enumerate(("control", "rel", "pgo")):
+                made = replace(
+                    invocation(block, name),
+                    position=position,
+                    started_at=MOMENT + timedelta(minutes=block, seconds=position),
+                )
+                store.record(run_id, made)
+        first, *others = traces(store, run_id, 4)
+    assert [first.step, *(each.step for each in others)] == ["main/100", "main/110", "main/120"]
+    assert [(each.restart, each.round, each.position, each.subject) for each in first.slices] == [
+        *((1, 1, 0, "B"), (1, 1, 1, "A")),
+        *((2, 1, 0, "B"), (2, 1, 1, "A")),
+    ]
+    assert [each.began for each in first.slices] == [0, 1, 60, 61]
+    assert [each.operations / each.seconds for each in first.slices] == [2, 2, 3, 3]
+
+
+def test_a_run_of_which_nothing_was_measured_is_refused(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store.db") as store:
+        run_id = begin(store)
+        store.set_subject(run_id, 2, subject("control", Role.CONTROL))
+        with pytest.raises(UsageError, match="nothing was measured"):
             next(traces(store, run_id, 1))

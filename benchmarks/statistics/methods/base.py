@@ -67,20 +67,23 @@ def sequential(piece: Piece, repetitions: int) -> Array:
     alone = piece.alone()
     half = alone.shape[1] // 2
     sides = [
-        _repeated(part + luck[..., None], repetitions)
-        for part, luck in (
-            (alone[:, :half], piece.luck[:, :half, :, 0]),
-            (alone[:, half:], piece.luck[:, half:, :, 1]),
+        _repeated(part + by_start[..., None], repetitions)
+        for part, by_start in (
+            (alone[:, :half], piece.by_start[:, :half, :, 0]),
+            (alone[:, half:], piece.by_start[:, half:, :, 1]),
         )
     ]
     return np.stack(sides, axis=-1)
 
 
 def _repeated(logs: Array, repetitions: int) -> Array:
-    """Cut each step's slices into runs, one after the other; return the logs of their rates."""
+    """Cut each step's slices into runs, one after the other; return the logs of their rates.
+
+    There are as many runs as ``repetitions``, or as slices where these are fewer.
+    """
     runs, _, steps, _ = logs.shape
     in_time = np.exp(logs).swapaxes(1, 2).reshape(runs, steps, -1)
-    parts = np.array_split(in_time, repetitions, axis=-1)
+    parts = np.array_split(in_time, min(repetitions, in_time.shape[-1]), axis=-1)
     found: Array = np.log(np.stack([each.mean(axis=-1) for each in parts], axis=-1))
     return found
 

@@ -45,7 +45,7 @@ def in_long_slices(piece: Piece) -> Array:
     half = alone.shape[-1] // 2
     parts = np.log(np.stack([alone[..., :half].mean(-1), alone[..., half:].mean(-1)], axis=-1))
     swapped = np.random.default_rng(_ORDER).random(parts.shape[:-1]) < 0.5
-    logs: Array = np.where(swapped[..., None], parts[..., ::-1], parts) + piece.luck
+    logs: Array = np.where(swapped[..., None], parts[..., ::-1], parts) + piece.by_start
     return logs.swapaxes(1, 2)
 
 
