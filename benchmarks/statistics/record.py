@@ -50,8 +50,8 @@ def traces(store: Store, run_id: int, recording: int) -> Iterator[Trace]:
     found = _in_slices(store.sliced(run_id), names, done) or _as_wholes(
         run, store.samples(run_id), names, done
     )
-    if not found:
-        raise UsageError(f"of base and control of run {run_id} nothing was measured")
+    if {each.subject for slices in found.values() for each in slices} != set(SUBJECTS):
+        raise UsageError(f"run {run_id} has no measurements of both its base and its control")
     for name, slices in found.items():
         yield _trace(run, name, recording, tuple(sorted(slices, key=lambda each: each.began)))
 
@@ -66,13 +66,14 @@ def _names(run: Run) -> dict[str, str]:
 
 def _moments(done: Sequence[Done]) -> dict[Place, Moment]:
     """Return when, since the first invocation, and in which place of its pass each began."""
-    start = min((each.started_at for each in done), default=None)
+    if not done:
+        return {}
+    start = min(each.started_at for each in done)
     return {
         (each.block, each.set, each.subject): Moment(
             began=(each.started_at - start).total_seconds(), position=each.position
         )
         for each in done
-        if start is not None
     }
 
 
@@ -109,13 +110,14 @@ def _as_wholes(
     for (row, column, at), rate in np.ndenumerate(rates):
         name, step, block = tuple(names)[row], samples.steps[column], int(samples.blocks[at])
         if rate > 0:
+            moment = done[block, sets[step], name]
             found[step].append(
                 Slice(
                     restart=block,
                     round=1,
-                    position=done[block, sets[step], name].position,
+                    position=moment.position,
                     subject=names[name],
-                    began=done[block, sets[step], name].began,
+                    began=moment.began,
                     operations=1,
                     seconds=1 / float(rate),
                 )

@@ -16,7 +16,7 @@ RECORDED = Plan(restarts=7, steps=2, rounds=12)
 
 
 def _traces(number: int = 2) -> list[Trace]:
-    """Return a recording of made-up servers: whose starts differ."""
+    """Return a recording of made-up servers whose starts differ."""
     logs = uneven_starts(np.random.default_rng(number), 1, RECORDED).logs[0]
     return [
         Trace(

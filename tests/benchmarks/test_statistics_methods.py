@@ -84,7 +84,7 @@ def test_sequential_runs_take_the_first_half_of_the_time_and_then_the_second() -
     assert seen[..., 1] == pytest.approx(-0.1)
 
 
-def test_a_servers_luck_stays_with_it_whatever_the_design() -> None:
+def test_what_a_start_brings_stays_with_it_whatever_the_design() -> None:
     piece = uneven_starts(np.random.default_rng(7), 4, Plan(restarts=6, steps=2, rounds=100))
     wanted = np.diff(piece.by_start.swapaxes(1, 2))
     assert np.diff(in_rounds(piece)[..., :2]) == pytest.approx(wanted, abs=0.02)

@@ -90,9 +90,12 @@ def test_steps_that_were_not_cut_into_slices_have_one_in_each_block(tmp_path: Pa
     assert [each.operations / each.seconds for each in first.slices] == [2, 2, 3, 3]
 
 
-def test_a_run_of_which_nothing_was_measured_is_refused(tmp_path: Path) -> None:
+def test_a_run_of_which_only_the_base_or_nothing_was_measured_is_refused(tmp_path: Path) -> None:
     with Store.open(tmp_path / "store.db") as store:
         run_id = begin(store)
         store.set_subject(run_id, 2, subject("control", Role.CONTROL))
-        with pytest.raises(UsageError, match="nothing was measured"):
+        with pytest.raises(UsageError, match="no measurements of both"):
+            next(traces(store, run_id, 1))
+        store.record(run_id, invocation(1, "rel"))
+        with pytest.raises(UsageError, match="no measurements of both"):
             next(traces(store, run_id, 1))
