@@ -1,14 +1,24 @@
-"""What the first look at an embedded DBMS's steps tells."""
+"""What the first look at an embedded DBMS's steps tells, and in which turns drivers run."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
-from dbhone.experiment.embedded_target import EmbeddedTarget
+from dbhone.experiment.embedded_target import EmbeddedTarget, _alternate
+from dbhone.experiment.model import Experiment, Slices
 from dbhone.experiment.recorder import RunRecorder
+from dbhone.experiment.trial import Trial
 from dbhone.measurement.record import Warning
+from dbhone.workload.drive import DriverResult, PausableRun
+from dbhone.workload.drivers.base import EmbeddedDriver, load_driver
+from dbhone.workload.task import Task
+
+ROOM = 4 * 2**30
+"""The memory of the machine on which drivers run."""
 
 
 class Notes:
@@ -43,3 +53,62 @@ def test_steps_that_a_clock_can_hardly_tell_are_named(
         (warning,) = notes.kept
         assert warning.code == "short-steps"
         assert warning.text.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("slices", "interleaved", "codes"),
+    [
+        (Slices.AUTO, {"main"}, ["interleaved-steps", "one-by-one"]),
+        (Slices.SHORT, {"main", "cte"}, ["interleaved-steps"]),
+        (Slices.FRESH, set(), []),
+    ],
+)
+def test_drivers_take_turns_where_all_of_them_fit_into_half_of_the_memory(
+    monkeypatch: pytest.MonkeyPatch, slices: Slices, interleaved: set[str], codes: list[str]
+) -> None:
+    monkeypatch.setattr("dbhone.experiment.embedded_target.usable_memory", lambda: ROOM)
+    target, notes = EmbeddedTarget.__new__(EmbeddedTarget), Notes()
+    target.recorder = cast("RunRecorder", notes)
+    target.experiment = cast("Experiment", SimpleNamespace(slices=slices))
+    target.driver = cast("EmbeddedDriver", load_driver("speedtest1"))
+    target.builds = dict.fromkeys(("rel", "control"))  # type: ignore[assignment]
+    tasks = {name: Task(set=name, size=5) for name in ("main", "cte")}
+    target._choose_slices(tasks, {"main": ROOM / 4, "cte": ROOM / 4 + 1})
+    assert target._interleaved_sets == interleaved
+    assert [warning.code for warning in notes.kept] == codes
+
+
+class Turns:
+    """Notes who runs; a driver needs so many slices for each of its steps, and then it ends."""
+
+    def __init__(self) -> None:
+        self.taken: list[tuple[str, int]] = []
+
+    def driver(self, name: str, slices: Sequence[int]) -> PausableRun:
+        return cast("PausableRun", _Run(self, name, slices))
+
+
+class _Run:
+    def __init__(self, turns: Turns, name: str, slices: Sequence[int]) -> None:
+        self._turns, self._name = turns, name
+        self._ends = [step for step, count in enumerate(slices) for _ in range(count)]
+        self.steps_begun = 0
+
+    def proceed(self, seconds: float) -> DriverResult | None:
+        del seconds
+        self._turns.taken.append((self._name, self._ends.pop(0)))
+        self.steps_begun = self._ends[0] if self._ends else self.steps_begun
+        if self._ends:
+            return None
+        return cast("DriverResult", SimpleNamespace())
+
+
+def test_a_driver_that_is_quicker_with_a_step_waits_for_the_others() -> None:
+    turns = Turns()
+    runs = {"rel": turns.driver("rel", (1, 3, 1)), "pgo": turns.driver("pgo", (1, 1, 2))}
+    task = Task(set="main", size=5)
+    trial = Trial(block=0, set="main", task=task, subjects=("rel", "pgo"), timeout=1.0)
+    assert set(_alternate(runs, trial, 1)) == {"rel", "pgo"}
+    steps = [step for _, step in turns.taken]
+    assert steps == sorted(steps)
+    assert len(turns.taken) == 9

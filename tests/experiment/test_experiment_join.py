@@ -11,7 +11,7 @@ import pytest
 from dbhone.errors import UnknownName, UsageError
 from dbhone.experiment.join import joining_name, joining_text
 from dbhone.experiment.load import parse
-from dbhone.experiment.model import Servers
+from dbhone.experiment.model import Servers, Slices
 from dbhone.experiment.templates import DesignOptions
 from dbhone.measurement.record import Role, Run, Warning
 from dbhone.source.known_versions import KnownVersion, known_versions
@@ -132,6 +132,17 @@ def test_what_would_keep_the_runs_apart_is_taken_over_from_its_design() -> None:
     second = parse(text_of("8.0.12", run=run), name="x")
     assert first.awake
     assert (second.awake, second.allot, second.slices) == (first.awake, first.allot, first.slices)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "slices"),
+    [("waited", Slices.FRESH), ("interleaved-steps", Slices.AUTO), ("short-slices", Slices.AUTO)],
+)
+def test_where_hone_chose_fresh_drivers_it_does_not_choose_again(
+    chosen: str, slices: Slices
+) -> None:
+    run = a_run(warnings=(Warning(code=chosen, text=""),))
+    assert parse(text_of("8.0.12", run=run), name="x").slices is slices
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,20 @@ def test_a_pause_is_in_no_steps_time(pause: float) -> None:
     assert seeking.throughput == pytest.approx(62451)
 
 
+def test_a_benchmark_begins_where_the_one_before_ends() -> None:
+    begun = [line for line in (*HEAD.splitlines(), *LINES) if PLUGIN.begins_step(line)]
+    assert [line.split()[0] for line in begun] == [
+        *("fillrandom", "compact"),
+        *("readwhilewriting", "seekrandomwhilewriting"),
+    ]
+
+
+def test_only_benchmarks_that_do_not_go_by_the_clock_can_be_paused() -> None:
+    sets = ("cached", "hyper-clock", "compressed", "writing")
+    pausable = [name for name in sets if PLUGIN.can_pause(Task(set=name, size=20_000))]
+    assert pausable == ["cached", "hyper-clock", "compressed"]
+
+
 def test_few_long_operations_are_timed_by_seconds() -> None:
     task = Task(set="hyper-clock", size=20_000)
     lines = (

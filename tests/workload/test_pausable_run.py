@@ -18,6 +18,7 @@ WORK = "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done"
 END = """took=$(( ($(date +%s%N) - began) / 1000000 ))
 printf '%4d.%03ds\\n       TOTAL.......   0.000s\\n' $((took / 1000)) $((took % 1000))"""
 SHORT = 0.01
+LONG = 30.0
 PAUSE = 0.3
 
 
@@ -71,6 +72,17 @@ def test_a_driver_stands_still_between_its_slices(tmp_path: Path) -> None:
         time.sleep(PAUSE)
         assert driver.cpu_times().user == used
     assert not driver.is_running()
+
+
+def test_a_slice_ends_where_a_step_begins(tmp_path: Path) -> None:
+    first, second = NAME, "printf '   0.001s\\n 110 - other INSERTs........ '"
+    with PausableRun(command(tmp_path, HEADER, first, "sleep 0.1", second, END)) as run:
+        while not run.steps_begun:
+            assert run.proceed(LONG) is None
+        assert run.proceed(LONG) is None
+        assert run.steps_begun == 2
+        result = to_the_end(run)
+    assert [step.key for step in result.require_report().steps] == ["100", "110"]
 
 
 def test_a_driver_that_fails_is_a_result(tmp_path: Path) -> None:

@@ -70,6 +70,14 @@ def test_a_steps_time_never_contradicts_speedtest1s_own_clock(took: int, arrival
     assert abs(seconds - took / 1000) <= 0.001 + 1e-9
 
 
+def test_a_steps_name_tells_that_it_begins_before_and_after_its_result() -> None:
+    begun = name(100, "some INSERTs")
+    assert PLUGIN.begins_step(begun)
+    assert PLUGIN.begins_step(f"{begun}   0.004s")
+    assert not PLUGIN.begins_step(begun[:20])
+    assert not any(map(PLUGIN.begins_step, (HEADER.rstrip(), TOTAL.rstrip(), "")))
+
+
 @pytest.mark.parametrize("printed", [3.012, 0.012])
 def test_a_pause_is_no_part_of_a_step(printed: float) -> None:
     """It may lie before the moment at which speedtest1 starts its clock, or after."""

@@ -23,7 +23,7 @@ from dbhone.experiment.target import Answers, Schedule, Target, TrainingJob, tra
 from dbhone.experiment.trial import Announce, SubjectResult, Surroundings, Trial, run_one_by_one
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.place import fresh_database
-from dbhone.measurement.record import Step, Warning
+from dbhone.measurement.record import INTERLEAVED_STEPS, ONE_BY_ONE, Step, Warning
 from dbhone.sandbox import Sandbox
 from dbhone.session import Session
 from dbhone.units import duration, listed
@@ -36,8 +36,8 @@ _TRAINING_TIMEOUT = 3600.0
 _VERIFICATION_TIMEOUT = 300.0
 _CALIBRATION_TIMEOUT = 1800.0
 _SHORT_SECONDS = 0.005
-_SLICE = 0.05
-"""Seconds. ``docs/benchmarks.md`` has the figures that it comes from."""
+_SLICE = 0.1
+"""Seconds at most. ``docs/benchmarks.md`` has the figures that it comes from."""
 _DRIVER_STARTS = 0.02
 """Seconds that a driver takes at least to start in its sandbox, make a database and end."""
 
@@ -49,6 +49,7 @@ class EmbeddedTarget(Target):
     verification_seconds: ClassVar[float] = 2.5
     driver: EmbeddedDriver
     _block_seed = BlockSeed()
+    _interleaved_sets: frozenset[str] = frozenset()
 
     @classmethod
     def training_seconds(cls, training: Training) -> float:
@@ -129,6 +130,7 @@ class EmbeddedTarget(Target):
         steps: list[Step] = []
         seconds: dict[str, float] = {}
         took: dict[str, float] = {}
+        memory: dict[str, float] = {}
         with self.open((base,), 0):
             for task in tasks.values():
                 self.recorder.listen(Detail(text=task.set))
@@ -137,8 +139,10 @@ class EmbeddedTarget(Target):
                 steps.extend(self._known_steps(task.set, results))
                 seconds[task.set] = result.seconds
                 took |= {f"{task.set}/{step.key}": step.seconds for step in results}
+                memory[task.set] = max(step.peak_memory_bytes or 0.0 for step in results)
         self.recorder.keep_steps(steps)
         self._warn_of_short_steps({step.name: took[step.name] for step in steps})
+        self._choose_slices(tasks, memory)
         return Schedule(tasks=tasks, steps=tuple(steps), seconds=seconds)
 
     def _warn_of_short_steps(self, took: Mapping[str, float]) -> None:
@@ -154,6 +158,32 @@ class EmbeddedTarget(Target):
                 " a larger size would measure them better"
             )
             self.recorder.warn(Warning(code="short-steps", text=text))
+
+    def _choose_slices(self, tasks: Mapping[str, Task], memory: Mapping[str, float]) -> None:
+        """Choose the sets on which drivers take turns; ``memory`` is what each set takes, in bytes.
+
+        Unless the experiment asks for it, they do so where all of them fit into the memory twice:
+        the other half is for their files.
+        """
+        slices = self.experiment.slices
+        if slices is Slices.FRESH:
+            return
+        room = usable_memory() / len(self.builds) / 2
+        can = frozenset(name for name, task in tasks.items() if self.driver.can_pause(task))
+        large = frozenset(name for name in can if memory[name] > room)
+        self._interleaved_sets = can if slices is Slices.SHORT else can - large
+        if self._interleaved_sets:
+            text = (
+                "the drivers of all subjects took turns, and all but one were paused: each executed"
+                f" a step, or {duration(_SLICE)} of one that takes longer, before the next one did"
+            )
+            self.recorder.warn(Warning(code=INTERLEAVED_STEPS, text=text))
+        for name in sorted(can - self._interleaved_sets):
+            text = (
+                f"{name} ran on one subject after the other, which is less precise: the memory"
+                " does not hold the drivers of all subjects at once"
+            )
+            self.recorder.warn(Warning(code=ONE_BY_ONE, text=text, step=name))
 
     def _known_steps(self, set: str, results: tuple[StepResult, ...]) -> Iterator[Step]:
         for result in results:
@@ -183,8 +213,8 @@ class EmbeddedTarget(Target):
     def run(
         self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
     ) -> Iterator[SubjectResult]:
-        """Measure a trial, in short slices if that is asked for, else one by one."""
-        if self.experiment.slices is Slices.SHORT and self.driver.can_pause(trial.task):
+        """Measure a trial, in short slices if its set is one for them, else one by one."""
+        if trial.set in self._interleaved_sets:
             return iter(self._interleaved(trial, inhibitor, announce))
 
         def drive_subject(subject: str) -> SubjectResult:
@@ -199,9 +229,9 @@ class EmbeddedTarget(Target):
         """Start all subjects' drivers and let one at a time run; return the results, in order.
 
         A driver executes its steps once and ends, so there are no rounds of equal content as on
-        servers (``interleaved.py``). But two drivers that alternate every few hundredths of a
-        second reach the same step at about the same time, and what the machine does meanwhile
-        affects both alike. A step's time is the sum of the slices in which it was executed.
+        servers (``interleaved.py``). But all drivers execute the same step one right after the
+        other, and what the machine does meanwhile affects all alike. A step's time is the sum of
+        the slices in which it was executed.
         """
         surroundings = Surroundings(inhibitor)
         with contextlib.ExitStack() as stack:
@@ -240,14 +270,21 @@ class EmbeddedTarget(Target):
 
 
 def _alternate(runs: Mapping[str, PausableRun], trial: Trial, seed: int) -> dict[str, DriverResult]:
-    """Let one driver after the other run for a slice, in random order, until all have ended."""
+    """Let one driver after the other run for a slice, in random order, until all have ended.
+
+    One that has begun more steps than another waits for it.
+    """
     results: dict[str, DriverResult] = {}
     for round in itertools.count():
+        steps = {name: run.steps_begun for name, run in runs.items() if name not in results}
+        if not steps:
+            return results
+        fewest = min(steps.values())
         for name in round_order(seed, trial.block, trial.set, round, trial.subjects):
+            if steps.get(name) != fewest:
+                continue
             if (result := runs[name].proceed(_SLICE)) is not None:
                 results[name] = result
-        if len(results) == len(runs):
-            return results
     raise AssertionError("rounds do not end by themselves")
 
 

@@ -116,9 +116,11 @@ def _subject(declared: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _design(run: Run, declared: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is kept of the design; how many servers are up is no longer hone's to choose."""
+    """Return what is kept of the design; what hone chose then is no longer hone's to choose."""
     design = declared.get("design", {})
     kept = {name: design[name] for name in _KEPT_OF_DESIGN if name in design}
+    if not run.in_short_slices:
+        kept["slices"] = "fresh"
     return kept | {"servers": "one" if run.one_server else "all"}
 
 

@@ -26,11 +26,11 @@ class Slices(StrEnum):
     """How an experiment wants its sets to be measured."""
 
     AUTO = "auto"
-    """In short slices, with paused clients, where that can be done and where it pays."""
+    """In short slices, with paused drivers, where that can be done and where it pays."""
     FRESH = "fresh"
     """One slice of each subject, by a driver that is started for it."""
     SHORT = "short"
-    """In short slices, with paused clients; a set that cannot be measured so is refused."""
+    """In short slices, with paused drivers; a set that cannot be measured so is refused."""
 
 
 class Servers(StrEnum):

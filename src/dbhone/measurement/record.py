@@ -20,6 +20,10 @@ SHORT_SLICES = "short-slices"
 """The code of the warning that says that sets were measured in short slices."""
 SLOW_OPERATIONS = "slow-operations"
 """The code of the warning that fresh clients measured a set, though others had short slices."""
+INTERLEAVED_STEPS = "interleaved-steps"
+"""The code of the warning that says that embedded drivers took turns, step by step."""
+ONE_BY_ONE = "one-by-one"
+"""The code of the warning that drivers of a set took no turns, since they would not fit."""
 STALLED_TRIAL = "stalled-trial"
 """The code of the warning that fresh clients measured one trial of a set, and no other."""
 ONE_SERVER = "one-server"
@@ -348,15 +352,17 @@ class Run:
     @property
     def in_short_slices(self) -> bool:
         """Whether sets were measured in short slices, as declared or as hone chose."""
-        return self.declared.short_slices or self._carries(SHORT_SLICES)
+        chosen = self._carries(SHORT_SLICES) or self._carries(INTERLEAVED_STEPS)
+        return self.declared.short_slices or chosen
 
     @property
     def slow_sets(self) -> frozenset[str]:
-        """The sets that fresh clients measured, since their operations are slow for short slices.
+        """The sets that fresh clients measured, since they are no sets for short slices.
 
         Some blocks of such a set may have been measured in short slices before.
         """
-        slow = (warning.step for warning in self.warnings if warning.code == SLOW_OPERATIONS)
+        codes = (SLOW_OPERATIONS, ONE_BY_ONE)
+        slow = (warning.step for warning in self.warnings if warning.code in codes)
         return frozenset(name for name in slow if name is not None)
 
     @property

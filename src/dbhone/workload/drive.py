@@ -109,14 +109,18 @@ class PausableRun:
     """A run of an embedded driver that runs for a while at a time, and is paused in between.
 
     Use it as a context manager. Entering starts the driver and pauses it at once; leaving ends it.
-    The pauses are in no figure of its result. Raises ToolError if it cannot be started.
+    The pauses are in no figure of its result. ``steps_begun`` is how many steps it has begun.
+    Raises ToolError if it cannot be started.
     """
 
     def __init__(self, command: DriverCommand) -> None:
+        self.steps_begun = 0
         self._command = command
         self._process_command = dataclasses.replace(command.process_command(), timeout=None)
         self._usage = _UsageRecorder()
         self._output = bytearray()
+        self._open_line = b""
+        self._steps_of_lines = 0
         self._result: DriverResult | None = None
         self._paused_at = 0.0
 
@@ -134,15 +138,15 @@ class PausableRun:
         self._process.close()
 
     def proceed(self, seconds: float) -> DriverResult | None:
-        """Let the driver run for this many seconds, or to its end; return its result if it ended.
+        """Let the driver run until it begins a step or ends, and for this many seconds at most.
 
-        Raises NoSpaceError when the disk is full.
+        Return its result if it ended. Raises NoSpaceError when the disk is full.
         """
         if self._result is not None:
             return self._result
         self._usage.paused += time.monotonic() - self._paused_at
         self._process.signal(signal.SIGCONT)
-        if not self._read_until(time.monotonic() + seconds):
+        if not self._read_until(time.monotonic() + seconds, or_step=True):
             self._pause()
             if self._result is None and self._running_seconds() > self._command.timeout:
                 self._process.signal(signal.SIGCONT)
@@ -161,8 +165,11 @@ class PausableRun:
         self._paused_at = time.monotonic()
         self._read_until(self._paused_at)
 
-    def _read_until(self, deadline: float) -> bool:
-        """Read what it prints until then; return whether it has ended, and keep its result."""
+    def _read_until(self, deadline: float, *, or_step: bool = False) -> bool:
+        """Read what it prints until then; return whether it has ended, and keep its result.
+
+        With ``or_step`` stop reading when it begins a step.
+        """
         while (chunk := self._process.read(max(0.0, deadline - time.monotonic()))) is not None:
             if not chunk:
                 self._finish()
@@ -174,7 +181,20 @@ class PausableRun:
                 self._process.end()
                 self._finish(overflowed=True)
                 return True
+            if self._count_steps(chunk) and or_step:
+                return False
         return False
+
+    def _count_steps(self, chunk: bytes) -> bool:
+        """Count the steps that have begun; return whether a piece of output tells of a new one."""
+        before = self.steps_begun
+        *ended, self._open_line = (self._open_line + chunk).split(b"\n")
+        self._steps_of_lines += sum(map(self._begins_step, ended))
+        self.steps_begun = self._steps_of_lines + self._begins_step(self._open_line)
+        return self.steps_begun > before
+
+    def _begins_step(self, line: bytes) -> bool:
+        return self._command.driver.begins_step(line.decode("utf-8", "replace"))
 
     def _finish(self, *, overflowed: bool = False) -> None:
         running = self._running_seconds()

@@ -213,6 +213,14 @@ class Driver(ABC):
         del task
         return False
 
+    def begins_step(self, line: str) -> bool:
+        """Return whether a line of output, maybe not yet a whole one, tells that a step begins.
+
+        Only an embedded driver that can be paused is asked.
+        """
+        del line
+        return False
+
     def distinct_events(self, task: Task) -> int | None:
         """Return how many events a task has, about, before one comes again, None if none does."""
         del task

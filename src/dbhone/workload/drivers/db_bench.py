@@ -118,9 +118,15 @@ class DbBench(EmbeddedDriver):
         return tuple(name for name in suite if _SETS[name].cache in text)
 
     def can_pause(self, task: Task) -> bool:
-        """Return True: benchmarks are timed by when their lines arrive."""
-        del task
-        return True
+        """Return whether nothing in it happens by the clock: db_bench limits a writer's rate by it.
+
+        Benchmarks are timed by when their lines arrive.
+        """
+        return not _SETS[task.set].beside_writer
+
+    def begins_step(self, line: str) -> bool:
+        """Return whether a line is a benchmark's result: the next benchmark begins at once."""
+        return _RESULT.fullmatch(line.rstrip()) is not None
 
     def argv(self, request: DriverRequest) -> tuple[str, ...]:
         """Return the command: the size is the number of keys, and of operations."""

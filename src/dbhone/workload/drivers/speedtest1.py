@@ -55,6 +55,10 @@ class Speedtest1(EmbeddedDriver):
         del task
         return True
 
+    def begins_step(self, line: str) -> bool:
+        """Return whether a line has a step's name: what it took follows on the same line."""
+        return bool(_NAME.fullmatch(line) or _STEP.fullmatch(line))
+
     def argv(self, request: DriverRequest) -> tuple[str, ...]:
         """Return the command: without fsync, whose time belongs to the disk."""
         task = request.task
