@@ -40,32 +40,12 @@ def joining_text(
     """
     declared = tomllib.loads(run.experiment)
     order = declared.get("history", {}).get("order", [])
-    whole = [
+    sound = [
         subject.name for subject in run.subjects if subject.name in order and subject.broken is None
     ]
-    if not whole:
-        raise UsageError(
-            f"run {run.id} is not a history with a sound version, and only histories can be joined",
-            hint="'hone runs' lists the runs",
-        )
-    if run.layouts:
-        raise UsageError(
-            f"run {run.id} was measured in layouts, and a run of other versions has other ones of"
-            " its base",
-            hint="measure all versions in one run",
-        )
-    if not versions:
-        raise UsageError(
-            f"no version to join run {run.id} is named", hint="name them by --versions"
-        )
-    others = {subject.dbms for subject in run.subjects} - {dbms}
-    if others:
-        raise UsageError(f"run {run.id} is of {others.pop()}, not of {dbms}")
     new = [version.name for version in versions]
-    known = [name for name in new if name in order]
-    if known:
-        raise UsageError(f"run {run.id} has {known[0]} already")
-    anchor = _anchor(run, anchor, whole, new)
+    _check_joinable(run, dbms, sound, new, earlier=order)
+    anchor = _anchor(run, anchor, sound, new)
     names = sorted([anchor, *new], key=age)
     title = load_dbms(dbms).title
     return file_text(
@@ -87,6 +67,33 @@ def joining_text(
     )
 
 
+def _check_joinable(
+    run: Run, dbms: str, sound: Sequence[str], new: Sequence[str], *, earlier: Sequence[str]
+) -> None:
+    """Refuse a run that ``new`` versions cannot join; ``earlier`` are its own, some ``sound``."""
+    if not sound:
+        raise UsageError(
+            f"run {run.id} is not a history with a sound version, and only histories can be joined",
+            hint="'hone runs' lists the runs",
+        )
+    if run.layouts:
+        raise UsageError(
+            f"run {run.id} was measured in layouts, and a run of other versions has other ones of"
+            " its base",
+            hint="measure all versions in one run",
+        )
+    if not new:
+        raise UsageError(
+            f"no version to join run {run.id} is named", hint="name them by --versions"
+        )
+    others = {subject.dbms for subject in run.subjects} - {dbms}
+    if others:
+        raise UsageError(f"run {run.id} is of {others.pop()}, not of {dbms}")
+    known = [name for name in new if name in earlier]
+    if known:
+        raise UsageError(f"run {run.id} has {known[0]} already")
+
+
 def joining_name(run: Run, dbms: str) -> str:
     """Return what the experiment is called: beside the run's own file if that was one."""
     name = f"{dbms}-joins-{run.id}"
@@ -94,13 +101,13 @@ def joining_name(run: Run, dbms: str) -> str:
     return str(own.with_name(f"{name}.toml")) if own.is_absolute() else name
 
 
-def _anchor(run: Run, named: str | None, whole: Sequence[str], new: Sequence[str]) -> str:
+def _anchor(run: Run, named: str | None, sound: Sequence[str], new: Sequence[str]) -> str:
     """Return the anchor: the newest of the run's versions that is older than all new ones."""
     if named is not None:
-        if named not in whole:
-            raise UnknownName(f"version in run {run.id}", named, whole)
+        if named not in sound:
+            raise UnknownName(f"version in run {run.id}", named, sound)
         return named
-    by_age = sorted(whole, key=age)
+    by_age = sorted(sound, key=age)
     older = [name for name in by_age if age(name) < min(map(age, new))]
     return older[-1] if older else by_age[0]
 

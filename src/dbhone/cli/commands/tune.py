@@ -155,6 +155,13 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     if chosen.plan:
         _print_plan(context, request, space, first)
         return 0
+    return _search(context, request, space, first, chosen)
+
+
+def _search(
+    context: Context, request: Request, space: Space, first: Stage, chosen: _Options
+) -> int:
+    """Search from the ``first`` run on, or continue; tell what was found; return the exit code."""
     with context.session() as session, open_store(context) as store:
         look = partial(_look, context, first, session)
         request = dataclasses.replace(request, inputs=look(refresh=chosen.refresh))
