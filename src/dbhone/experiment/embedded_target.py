@@ -36,7 +36,7 @@ _TRAINING_TIMEOUT = 3600.0
 _VERIFICATION_TIMEOUT = 300.0
 _CALIBRATION_TIMEOUT = 1800.0
 _SHORT_SECONDS = 0.005
-_SLICE = 0.1
+_SLICE = 0.01
 """Seconds at most. ``docs/benchmarks.md`` has the figures that it comes from."""
 _DRIVER_STARTS = 0.02
 """Seconds that a driver takes at least to start in its sandbox, make a database and end."""

@@ -19,8 +19,9 @@ _SCHED = 2
 
 _INNER = re.compile(rb"^NSpid:.*\t(\d+)$", re.MULTILINE)
 """The last is that of the innermost namespace (proc_pid_status(5))."""
-_STILL = (b"T", b"t", b"Z", b"X")
-"""The states of proc_pid_stat(5) in which a process does nothing."""
+_STOPPED = (b"T", b"t")
+"""The states of proc_pid_stat(5) of a process that a signal or a tracer stopped."""
+_ENDED = (b"Z", b"X")
 
 
 def cpu_seconds(pid: int, *, proc: Path = _PROC) -> float | None:
@@ -58,8 +59,17 @@ def inner_pid(pid: int, *, proc: Path = _PROC) -> int | None:
 
 def is_running(pid: int) -> bool:
     """Return whether a process is running: it is neither stopped nor ended."""
+    return _state(pid) not in (*_STOPPED, *_ENDED, None)
+
+
+def is_stopped(pid: int) -> bool:
+    """Return whether a process is there and a signal has stopped it."""
+    return _state(pid) in _STOPPED
+
+
+def _state(pid: int) -> bytes | None:
     text = read_whole(_PROC / str(pid) / "stat")
-    return text is not None and text.rpartition(b")")[2].split()[0] not in _STILL
+    return None if text is None else text.rpartition(b")")[2].split()[0]
 
 
 def peak_memory(pid: int, *, proc: Path = _PROC) -> int | None:

@@ -20,6 +20,8 @@ from dbhone.workload.task import Task
 
 _STOPPING = 0.0001
 """Seconds between two looks whether a driver has stopped."""
+_RESUMING = 0.00001
+"""Seconds between two looks whether it goes on: until then nothing of its time is counted."""
 _LIMITED = "choose a smaller size: --size; or a machine that has more"
 _NO_SPACE = ("disk is full", "No space left on device", "disk I/O error")
 
@@ -144,26 +146,36 @@ class PausableRun:
         """
         if self._result is not None:
             return self._result
-        self._usage.paused += time.monotonic() - self._paused_at
-        self._process.signal(signal.SIGCONT)
-        if not self._read_until(time.monotonic() + seconds, or_step=True):
-            self._pause()
-            if self._result is None and self._running_seconds() > self._command.timeout:
-                self._process.signal(signal.SIGCONT)
-                self._process.time_out()
-                self._finish()
+        self._resume()
+        before = self.steps_begun
+        ended = self._read_until(time.monotonic() + seconds, or_step=True) or self._pause()
+        if ended:
+            return self._result
+        if self.steps_begun > before:
+            self._usage.read_again(self._process.pid)
+        if self._running_seconds() > self._command.timeout:
+            self._process.signal(signal.SIGCONT)
+            self._process.time_out()
+            self._finish()
         return self._result
 
     def _running_seconds(self) -> float:
         return time.monotonic() - self._process.started - self._usage.paused
 
-    def _pause(self) -> None:
-        """Stop it; wait until it has stopped, so that no two subjects run at once."""
+    def _resume(self) -> None:
+        """Let it go on, and wait until it does, which takes some tenths of a millisecond."""
+        self._process.signal(signal.SIGCONT)
+        while process_stats.is_stopped(self._process.pid):
+            time.sleep(_RESUMING)
+        self._usage.paused += time.monotonic() - self._paused_at
+
+    def _pause(self) -> bool:
+        """Stop it, and wait until it has: no two subjects run at once. Return whether it ended."""
         self._process.signal(signal.SIGSTOP)
         while process_stats.is_running(self._process.pid):
             time.sleep(_STOPPING)
         self._paused_at = time.monotonic()
-        self._read_until(self._paused_at)
+        return self._read_until(self._paused_at)
 
     def _read_until(self, deadline: float, *, or_step: bool = False) -> bool:
         """Read what it prints until then; return whether it has ended, and keep its result.
@@ -227,6 +239,14 @@ class _UsageRecorder:
                 paused=self.paused,
             )
         )
+
+    def read_again(self, pid: int) -> None:
+        """Take the CPU time of the last piece of output anew, from a process that has stopped.
+
+        The kernel tells that of a running process as of its last tick, up to 10 ms ago.
+        """
+        cpu = process_stats.cpu_seconds(pid)
+        self.chunks[-1] = dataclasses.replace(self.chunks[-1], cpu_seconds=cpu)
 
     def result(
         self,
