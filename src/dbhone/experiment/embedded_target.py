@@ -286,12 +286,12 @@ def _alternate(runs: Mapping[str, PausableRun], trial: Trial, seed: int) -> dict
     """
     results: dict[str, DriverResult] = {}
     for round in itertools.count():
-        steps = {name: run.steps_begun for name, run in runs.items() if name not in results}
-        if not steps:
+        begun = {name: run.steps_begun for name, run in runs.items() if name not in results}
+        if not begun:
             return results
-        fewest = min(steps.values())
+        fewest = min(begun.values())
         for name in round_order(seed, trial.block, trial.set, round, trial.subjects):
-            if steps.get(name) != fewest:
+            if begun.get(name) != fewest:
                 continue
             if (result := runs[name].proceed(_SLICE)) is not None:
                 results[name] = result
