@@ -1,7 +1,8 @@
 """What one running process has used so far; cheap enough to be asked at every step.
 
 The CPU time comes from the process's own clock (clock_getcpuclockid(3)): one system call, in
-nanoseconds, up to the moment, with all threads, those that ended too. ``/proc/PID/schedstat``
+nanoseconds, with all threads, those that ended too. That of a process that is stopped is exact;
+that of one that runs just then is as of its last tick, 1 to 10 ms ago. ``/proc/PID/schedstat``
 has neither the ended threads nor, with several of them, one file to read it from. Kernels
 that lack such clocks (gVisor) answer from ``/proc/PID/stat``, in ticks of 10 ms.
 """
