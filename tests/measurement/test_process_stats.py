@@ -15,6 +15,7 @@ from dbhone.measurement.process_stats import (
     cpu_seconds_by_ticks,
     inner_pid,
     is_running,
+    is_stopped,
     peak_memory,
 )
 
@@ -110,11 +111,18 @@ def test_a_process_that_is_gone_tells_nothing() -> None:
 def test_a_process_that_is_stopped_or_gone_does_not_run() -> None:
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as program:
         assert is_running(program.pid)
+        assert not is_stopped(program.pid)
         program.send_signal(signal.SIGSTOP)
         while is_running(program.pid):
             time.sleep(0.001)
+        assert is_stopped(program.pid)
+        program.send_signal(signal.SIGCONT)
+        while is_stopped(program.pid):
+            time.sleep(0.001)
+        assert is_running(program.pid)
         program.kill()
     assert not is_running(program.pid)
+    assert not is_stopped(program.pid)
 
 
 def test_a_process_has_another_id_in_its_sandbox(tmp_path: Path) -> None:
