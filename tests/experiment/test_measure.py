@@ -27,7 +27,6 @@ from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.target import BuildResult, Schedule
 from dbhone.experiment.warnings import failure_notes
 from dbhone.instance import idle_inhibitor, page_cache
-from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.record import (
     Design,
     Group,
@@ -553,8 +552,11 @@ def test_cpus_are_awake_while_something_is_measured_and_only_then(
     await_spinners(0, spinning=False)
 
 
-def test_the_time_of_what_keeps_cpus_awake_is_no_load_by_others(
-    bench: Bench, builds: dict[str, Build], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "clock", ["dbhone.instance.idle_inhibitor.IdleInhibitor.cpu_seconds", "time.process_time"]
+)
+def test_the_time_of_hone_and_of_what_keeps_cpus_awake_is_no_load_by_others(
+    bench: Bench, builds: dict[str, Build], monkeypatch: pytest.MonkeyPatch, clock: str
 ) -> None:
     own = []
 
@@ -562,8 +564,8 @@ def test_the_time_of_what_keeps_cpus_awake_is_no_load_by_others(
         own.append(own_cpu_seconds)
         return {}
 
-    clock = itertools.count(0.0, 5.0)
-    monkeypatch.setattr(IdleInhibitor, "cpu_seconds", lambda self: next(clock))
+    seconds = itertools.count(0.0, 5.0)
+    monkeypatch.setattr(clock, lambda *_: next(seconds))
     monkeypatch.setattr("dbhone.experiment.trial.between", note)
     bench.measure(builds, replace(DESIGN, max_blocks=1)).run()
     assert len(own) == len(bench.everything(1))

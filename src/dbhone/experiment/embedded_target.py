@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import resource
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
@@ -234,15 +233,15 @@ class EmbeddedTarget(Target):
         other, and what the machine does meanwhile affects all alike. A step's time is the sum of
         the slices in which it was executed.
         """
-        surroundings, used = Surroundings(inhibitor), _cpu_seconds()
+        surroundings = Surroundings(inhibitor)
         with contextlib.ExitStack() as stack:
             runs: dict[str, PausableRun] = {}
             for position, subject in enumerate(trial.subjects):
                 announce(subject, position)
                 runs[subject] = stack.enter_context(self._run(subject, trial))
             drivers = _alternate(runs, trial, self.experiment.design.seed)
-        results = (SubjectResult(subject=name, driver=drivers[name]) for name in trial.subjects)
-        return surroundings.stamp(results, _cpu_seconds() - used)
+        results = [SubjectResult(subject=name, driver=drivers[name]) for name in trial.subjects]
+        return surroundings.stamp(results, sum(result.cpu_seconds for result in results))
 
     def _drive(self, subject: str, task: Task, timeout: float) -> DriverResult:
         with self._new_command(subject, task, timeout) as command:
@@ -268,15 +267,6 @@ class EmbeddedTarget(Target):
         build = self._block_seed.in_layout(subject, own, layouts)
         with fresh_database(self.session, memory=memory) as (database, tenant):
             yield _command(self.driver, build, task, database, timeout, tenant)
-
-
-def _cpu_seconds() -> float:
-    """Return the CPU time of hone so far, with that of all that it started and that has ended.
-
-    To pause drivers and let them go on takes some of it, which is no noise of the machine's either.
-    """
-    usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def _alternate(runs: Mapping[str, PausableRun], trial: Trial, seed: int) -> dict[str, DriverResult]:

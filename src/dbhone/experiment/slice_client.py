@@ -178,11 +178,10 @@ class SliceClient:
 
     @property
     def cpu_seconds(self) -> float:
-        """The CPU time of its server, its clients and its observer in the whole trial."""
+        """The CPU time of its server and its clients in the whole trial."""
         usage = self.running.usage() if self.error is None else None
         server = usage.cpu_seconds - self._server_cpu if usage else 0.0
-        observer = self.sampler.cpu_seconds if self.sampler else 0.0
-        return server + self.client.total_cpu_seconds + observer
+        return server + self.client.total_cpu_seconds
 
     def result(self, left_out: int) -> SubjectResult:
         """Return its result, without the first ``left_out`` rounds."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -73,10 +74,9 @@ class SubjectResult:
 
     @property
     def cpu_seconds(self) -> float:
-        """The CPU time of the driver, of the server and of the observer, in seconds."""
+        """The CPU time of the driver and of the server, in seconds."""
         server = self.used.cpu_seconds or 0.0 if self.used else 0.0
-        observer = self.observed.cpu_seconds if self.observed else 0.0
-        return self.driver.cpu_seconds + server + observer
+        return self.driver.cpu_seconds + server
 
     @property
     def series(self) -> tuple[Series, ...]:
@@ -148,7 +148,7 @@ class Surroundings:
 
     def __init__(self, inhibitor: IdleInhibitor) -> None:
         self._inhibitor = inhibitor
-        self._idle_before = inhibitor.cpu_seconds()
+        self._used_before = self._used_by_hone()
         self._started_at = datetime.now(UTC)
         self._before = read_conditions()
 
@@ -157,9 +157,10 @@ class Surroundings:
     ) -> list[SubjectResult]:
         """Return results with their positions from ``first`` on, the time, and the conditions.
 
-        ``cpu_seconds`` is the CPU time of what was measured, which is no noise.
+        ``cpu_seconds`` is the CPU time of what was measured. It is no noise, and neither is what
+        hone itself uses to pause programs, let them go on and keep the CPUs awake.
         """
-        own = cpu_seconds + self._inhibitor.cpu_seconds() - self._idle_before
+        own = cpu_seconds + self._used_by_hone() - self._used_before
         conditions = between(self._before, read_conditions(), own_cpu_seconds=own)
         return [
             dataclasses.replace(
@@ -167,6 +168,9 @@ class Surroundings:
             )
             for position, result in enumerate(results, start=first)
         ]
+
+    def _used_by_hone(self) -> float:
+        return time.process_time() + self._inhibitor.cpu_seconds()
 
 
 def run_one_by_one(

@@ -116,7 +116,7 @@ def read_conditions(root: Path = _ROOT) -> Snapshot:
 def between(before: Snapshot, after: Snapshot, *, own_cpu_seconds: float) -> dict[str, float]:
     """Return what happened from ``before`` to ``after``, by the names of ``Condition``.
 
-    ``own_cpu_seconds`` is what the measured program itself used meanwhile.
+    ``own_cpu_seconds`` is what the measured programs and hone used meanwhile.
     """
     seconds = max(after.at - before.at, 1e-9)
     rates: dict[Condition, float | None] = {

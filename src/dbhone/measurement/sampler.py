@@ -36,8 +36,6 @@ class Sampler:
         self._stop = threading.Event()
         self.trouble: str | None = None
         """Why something was not read, None if all was."""
-        self.cpu_seconds = 0.0
-        """The CPU time that reading took this process."""
         self.began = 0.0
         """The moment, in monotonic time, from which seconds are counted."""
 
@@ -64,7 +62,6 @@ class Sampler:
         while True:
             self._read()
             moment = max(moment + 1, int(self._passed() / self._every) + 1)
-            self.cpu_seconds = time.thread_time()
             if self._stop.wait(max(0.0, moment * self._every - self._passed())):
                 return
 
@@ -94,8 +91,6 @@ class SliceSampler:
         self._passed = 0.0
         self.trouble: str | None = None
         """Why something was not read, None if all was."""
-        self.cpu_seconds = 0.0
-        """The CPU time that reading took this process."""
         self.began = 0.0
         """Series have no moment in monotonic time at which they began."""
 
@@ -114,11 +109,9 @@ class SliceSampler:
         return tuple(series for probe in self._probes for series in probe.series())
 
     def _read(self, at: float) -> None:
-        used = time.thread_time()
         for probe in self._probes:
             trouble = probe.read(at)
             self.trouble = trouble or self.trouble
-        self.cpu_seconds += time.thread_time() - used
 
 
 class _ProbeReadings:
