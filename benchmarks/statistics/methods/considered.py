@@ -93,4 +93,6 @@ PLAIN_LEVELS = Method(
 )
 ALL_ALIKE = Method(title="restarts alike", seen=in_rounds, judge=_judge_alike, in_blocks=True)
 TRIMMED = Method(title="trimmed mean", seen=in_rounds, judge=_judge_trimmed, in_blocks=True)
-MODERATED = Method(title="moderated t", seen=in_rounds, judge=_judge_moderated, in_blocks=True)
+MODERATED = Method(
+    title="moderated t", seen=in_rounds, judge=_judge_moderated, in_blocks=True, of_rounds=True
+)
