@@ -5,13 +5,12 @@ Usage: ``.venv/bin/python benchmarks/slices.py {mariadb,postgresql} [--minutes N
 
 Starts two servers of this machine's own packages on copies of the same data and measures each
 step in passes of equal length, in different ways in random order: by a fresh sysbench for each
-slice of some seconds, and by clients that stay connected and are frozen but for one's, in slices of
-several lengths, with the other server frozen too or not. Each way's rounds give ratios whose truth
-is 1. It prints the spread of their logarithms, and what trimmed mean, median and dbhone's fit
-make of them.
+slice, and by clients that stay connected and are paused but for one's, in slices of several
+lengths. Each way's rounds give ratios whose truth is 1. It prints the spread of their logarithms,
+and what trimmed mean, median and dbhone's levels make of them.
 
 With ``--settling`` it prints instead how fast a server is in each hundredth of a second after its
-client is thawed.
+client has resumed.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import psutil
 
 from dbhone import registry
 from dbhone.analysis.estimate import estimate
@@ -39,7 +37,7 @@ from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.observe import ObserveOptions, RunObservation
 from dbhone.experiment.server_clients import ServerWorkload
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
-from dbhone.experiment.slice_client import SliceClient
+from dbhone.experiment.slice_client import SETTLING, SliceClient
 from dbhone.home import Home
 from dbhone.host_lock import hold_host_lock
 from dbhone.measurement.sample_array import Array, Logs
@@ -57,21 +55,19 @@ _MOMENT = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """A way to measure. ``slice`` is in seconds; ``hold`` freezes the other server too."""
+    """A way to measure, by fresh clients if nothing is to settle. Both times are in seconds."""
 
     name: str
     slice: float
-    fresh: bool = False
-    hold: bool = False
+    settling: float | None = None
 
 
 WAYS = (
-    Way(name="fresh client, 5 s", slice=5.0, fresh=True),
-    Way(name="fresh client, 1 s", slice=1.0, fresh=True),
-    Way(name="frozen, 0.25 s", slice=0.25),
-    Way(name="frozen, 0.5 s", slice=0.5),
-    Way(name="frozen, 1 s", slice=1.0),
-    Way(name="frozen, 0.5 s, servers too", slice=0.5, hold=True),
+    Way(name="fresh, 1 s", slice=1.0),
+    *(
+        Way(name=f"paused, {slice:g} s", slice=slice, settling=settling)
+        for slice, settling in ((0.5, 0.1), (0.1, 0.02), (0.05, 0.01), (0.02, 0.005))
+    ),
 )
 
 
@@ -90,16 +86,19 @@ class Bench:
         for _ in range(max(1, round(seconds / TRIAL_SECONDS / len(both)))):
             for task, way in _CHANCE.sample(both, len(both)):
                 with hold_host_lock(lambda _: None):
-                    rounds = self._fresh(task, way) if way.fresh else self._frozen(task, way)
+                    if way.settling is None:
+                        rounds = self._fresh(task, way.slice)
+                    else:
+                        rounds = self._paused(task, way.slice, way.settling)
                 self.found.setdefault((task.set, way.name), []).append(rounds)
                 print(".", end="", flush=True)
         print()
 
-    def _fresh(self, task: Task, way: Way) -> list[tuple[float, float]]:
+    def _fresh(self, task: Task, slice: float) -> list[tuple[float, float]]:
         assert task.run is not None
-        task = task.with_share_of_time(way.slice / task.run.seconds)
+        task = task.with_share_of_time(slice / task.run.seconds)
         rounds = []
-        for _ in range(max(1, round(TRIAL_SECONDS / way.slice / len(NAMES)))):
+        for _ in range(max(1, round(TRIAL_SECONDS / slice / len(NAMES)))):
             rates = {}
             for name in _CHANCE.sample(NAMES, len(NAMES)):
                 (step,) = self.servers.drive(name, task).driver.require_report().steps
@@ -107,14 +106,13 @@ class Bench:
             rounds.append((rates["a"], rates["b"]))
         return rounds
 
-    def _frozen(self, task: Task, way: Way) -> list[tuple[float, float]]:
-        with self.connected(task) as sessions:
+    def _paused(self, task: Task, slice: float, settling: float) -> list[tuple[float, float]]:
+        with self.connected(task, settling) as sessions:
             began = time.monotonic()
             number = 0
             while time.monotonic() < began + TRIAL_SECONDS:
                 for each in _CHANCE.sample(sessions, len(sessions)):
-                    with self._others_held(each) if way.hold else contextlib.nullcontext():
-                        each.slice(number, 0, way.slice, began)
+                    each.slice(number, 0, slice, began)
                 number += 1
             for each in sessions:
                 if each.error is not None:
@@ -123,8 +121,8 @@ class Bench:
         return list(zip(first, second, strict=True))
 
     @contextlib.contextmanager
-    def connected(self, task: Task) -> Iterator[list[SliceClient]]:
-        """Yield both subjects with connected and frozen clients."""
+    def connected(self, task: Task, settling: float = SETTLING) -> Iterator[list[SliceClient]]:
+        """Yield both subjects with connected and paused clients."""
         folder = self.session.workdir("slices")
         sessions = []
         with contextlib.ExitStack() as stack:
@@ -133,28 +131,21 @@ class Bench:
                 own.mkdir()
                 client = stack.enter_context(self.servers.client(name, task, own))
                 running = self.servers.running(name)
-                sessions.append(SliceClient(name=name, client=client, running=running, task=task))
+                one = SliceClient(
+                    name=name, client=client, running=running, task=task, settling=settling
+                )
+                sessions.append(one)
             for each in sessions:
                 each.connect()
             yield sessions
             for each in sessions:
                 each.end()
 
-    @contextlib.contextmanager
-    def _others_held(self, measured: SliceClient) -> Iterator[None]:
-        others = [self.servers.running(name).server for name in NAMES if name != measured.name]
-        first = [psutil.Process(server.pid) for server in others]
-        processes = [*first, *(child for root in first for child in root.children(recursive=True))]
-        for process in processes:
-            process.suspend()
-        try:
-            yield
-        finally:
-            for process in processes:
-                process.resume()
-
     def settling(self, task: Task, slices: int) -> list[float]:
-        """Return the operations in each moment after a thaw, relative to those from 0.25 s on."""
+        """Return a server's speed in each moment after its client resumes.
+
+        It is relative to that from 0.25 s on.
+        """
         moments = np.zeros((2, 50))
         with hold_host_lock(lambda _: None), self.connected(task) as sessions:
             for _ in range(slices):

@@ -265,7 +265,6 @@ def test_what_is_observed_is_told_of_the_slices_alone(session: Session) -> None:
     series = {each.quantity: each for each in turnout.series}
     assert {PACE, CPU} <= set(series)
     pace = series[PACE]
-    assert len(pace.at) == ROUNDS.count
     assert pace.at[-1] == pytest.approx(sum(one.seconds for one in turnout.slices), rel=0.2)
     assert all(value > 0 for value in pace.values)
 
@@ -354,8 +353,9 @@ def test_longer_operations_get_longer_slices_and_the_first_were_trials(
     with Stand(Sleepers(), session).opened() as made:
         slices = made.results()["old"].slices
     trials, others = slices[:-3], slices[-3:]
-    assert trials
+    assert len(trials) == 3
     assert not any(one.counted for one in trials)
+    assert all(one.seconds >= 0.5 for one in trials[1:]), "operations are slow: a short look fails"
     assert [one.counted for one in others] == [True] * 3
     assert all(one.seconds >= 0.4 for one in others)
 
@@ -403,7 +403,7 @@ def test_a_server_that_did_not_start_is_told_and_the_others_are_measured(session
     assert results["new"].driver.failure is None
 
 
-def test_an_interrupt_leaves_no_frozen_client_and_no_file(session: Session) -> None:
+def test_an_interrupt_leaves_no_paused_client_and_no_file(session: Session) -> None:
     def interrupt(name: str, done: int) -> None:
         if done:
             raise KeyboardInterrupt

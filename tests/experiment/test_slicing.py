@@ -43,7 +43,7 @@ def chosen(
     return interleaved_sets(wanted, driver, named, subjects, one_by_one=one_by_one)
 
 
-def test_every_set_that_runs_for_a_time_on_a_connection_of_its_own_is_frozen_by_itself() -> None:
+def test_every_set_that_runs_for_a_time_on_a_connection_of_its_own_is_cut_by_itself() -> None:
     assert chosen("sysbench:micro", Slices.AUTO) == {task.set for task in tasks("sysbench:micro")}
 
 
@@ -70,12 +70,12 @@ def test_servers_one_at_a_time_are_measured_by_fresh_clients_and_so_is_what_asks
     assert chosen("sysbench:micro", Slices.FRESH) == frozenset()
 
 
-def test_a_pass_of_few_rounds_is_frozen_only_where_that_is_asked_for() -> None:
+def test_a_short_trial_is_cut_into_slices_only_where_that_is_asked_for() -> None:
     assert chosen("sysbench:micro", Slices.AUTO, seconds=1.0) == frozenset()
     assert len(chosen("sysbench:micro", Slices.SHORT, seconds=1.0)) == 32
 
 
-def test_too_many_clients_at_once_are_frozen_only_where_that_is_asked_for() -> None:
+def test_too_many_clients_at_once_are_paused_only_where_that_is_asked_for() -> None:
     threads = (16, 256, 512)
     asked = chosen("sysbench:micro", Slices.AUTO, threads=threads)
     assert {name.partition("@")[2] for name in asked} == {"16", "256"}
@@ -92,8 +92,9 @@ def test_settling_takes_time_that_is_not_counted() -> None:
 
 def test_slices_are_longer_where_operations_are() -> None:
     first = first_rounds(6.0)
-    assert first == Rounds(seconds=0.5, count=12)
-    assert fitting_rounds(first, 6.0, 80.0) == first
+    assert first == Rounds(seconds=0.1, count=60)
+    assert fitting_rounds(first, 6.0, 201.0) == first
+    assert fitting_rounds(first, 6.0, 80.0) == Rounds(seconds=0.25, count=24)
     assert fitting_rounds(first, 6.0, 20.0) == Rounds(seconds=1.0, count=6)
     assert fitting_rounds(first, 6.0, 6.6) is None
     assert fitting_rounds(first, 6.0, 0.0) is None

@@ -34,8 +34,10 @@ def probe(quantity: Quantity, *values: float) -> Probe:
     return read
 
 
-def sampled(probes: list[Probe], slices: int) -> tuple[SliceSampler, tuple[Series, ...]]:
-    sampler = SliceSampler(probes)
+def sampled(
+    probes: list[Probe], slices: int, *, every: float = 1.0
+) -> tuple[SliceSampler, tuple[Series, ...]]:
+    sampler = SliceSampler(probes, every=every)
     for _ in range(slices):
         sampler.begin()
         sampler.end()
@@ -56,6 +58,13 @@ def test_a_level_is_that_of_the_slices_ends() -> None:
 def test_what_is_counted_is_that_of_the_slices_ends() -> None:
     _, (series,) = sampled([probe(COUNT, 1, 2, 3, 4)], 2)
     assert series == Series(quantity=COUNT, at=(1.0, 2.0), values=(2.0, 4.0))
+
+
+def test_slices_are_joined_until_the_time_for_a_moment_has_passed() -> None:
+    rate = probe(SUM, 0, 10, 100, 130, 200, 250, 300, 301, 400, 402)
+    _, (sums, levels) = sampled([rate, probe(LEVEL, *range(10))], 5, every=2.0)
+    assert sums == Series(quantity=SUM, at=(2.0, 4.0, 5.0), values=(20.0, 25.5, 2.0))
+    assert levels == Series(quantity=LEVEL, at=(2.0, 4.0, 5.0), values=(3.0, 7.0, 9.0))
 
 
 def test_a_sum_that_shrank_was_begun_anew_and_gives_no_negative_rate() -> None:

@@ -32,9 +32,9 @@ from dbhone.untrusted_files import remove_tree
 from dbhone.workload.drivers.base import Driver
 from dbhone.workload.task import Task
 
-_SLICE = 0.5
-_MIN_ROUNDS = 4
-"""Rounds in a trial. With fewer rounds fresh clients were no worse."""
+_SLICE = 0.1
+_MIN_SECONDS = 2.0
+"""Of each subject, in a trial. Of less, starting the clients that stay connected takes too much."""
 _MIN_EVENTS_PER_SLICE = 20
 """Of each client, in each slice. What is under way at a slice's two ends is then a few percent
 of it, and the same for all subjects."""
@@ -44,6 +44,8 @@ with its memory, at the same time as all others."""
 _PROBE_ROUNDS = 3
 """Slices of each subject before a set's operations are taken for slow, where that is new. A single
 slice may fall into a moment in which the whole machine stalled."""
+_LONG_PROBE = 0.5
+"""Seconds of each such slice after the first, so that slow operations end in it, too."""
 _SLOWDOWN_FACTOR = 2.0
 """Slices would have to be this many times as long as before for it to be new."""
 
@@ -88,9 +90,9 @@ def why_not_interleaved(driver: Driver, task: Task, *, one_by_one: bool = False)
 
 
 def _pays(task: Task, subjects: int) -> bool:
-    """Return whether there are enough rounds, and not too many clients."""
+    """Return whether a trial is long enough, and its clients are not too many."""
     assert task.run is not None
-    enough = first_rounds(task.run.seconds).count >= _MIN_ROUNDS
+    enough = task.run.seconds >= _MIN_SECONDS
     return enough and task.run.threads * subjects <= _MOST_CLIENTS
 
 
@@ -274,7 +276,7 @@ class _InterleavedTrial:
         for number in range(probed, total):
             done = number * len(subjects) // total
             announce(subjects[done], done)
-            self._round(number, rounds)
+            self._round(number, rounds.seconds)
         return rounds
 
     def _try_rounds(self) -> tuple[Rounds, int]:
@@ -283,7 +285,7 @@ class _InterleavedTrial:
         One round is enough if it went about as usual. Raises _TooSlow.
         """
         for probed in range(1, _PROBE_ROUNDS + 1):
-            self._round(probed - 1, self._first)
+            self._round(probed - 1, max(self._usual, _LONG_PROBE if probed > 1 else 0.0))
             rounds = self._fitting()
             if rounds is not None and rounds.seconds < _SLOWDOWN_FACTOR * self._usual:
                 break
@@ -296,12 +298,12 @@ class _InterleavedTrial:
         rates = (client.client_rate for client in self._clients.values() if client.error is None)
         return fitting_rounds(self._first, self._seconds, min(rates, default=math.inf))
 
-    def _round(self, number: int, rounds: Rounds) -> None:
+    def _round(self, number: int, seconds: float) -> None:
         trial = self._trial
         order = round_order(self._seed, trial.block, trial.set, number, trial.subjects)
         for position, name in enumerate(order):
             if name in self._clients:
-                self._clients[name].slice(number, position, rounds.seconds, self._began)
+                self._clients[name].slice(number, position, seconds, self._began)
 
     def results(self, found: list[int]) -> dict[str, SubjectResult]:
         """Return each subject's result, without the rounds before all have settled.

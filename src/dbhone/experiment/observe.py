@@ -155,7 +155,8 @@ class ServerObserver:
 
     def observing_slices(self, finished: Callable[[], int]) -> SliceSampler:
         """Return a sampler for the ends of slices; ``finished`` returns the operations so far."""
-        return SliceSampler([lambda: {PACE: float(finished())}, *self._probes()])
+        probes = [lambda: {PACE: float(finished())}, *self._probes()]
+        return SliceSampler(probes, every=self._every)
 
     def _probes(self) -> list[Probe]:
         return [self._usage, *([self._counters.read] if self._counters else [])]

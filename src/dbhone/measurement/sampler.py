@@ -1,8 +1,9 @@
 """Samples a server while it is measured: at fixed moments, or at the two ends of short slices.
 
 ``Sampler`` reads at fixed moments, in a thread of its own, while a long slice runs.
-``SliceSampler`` reads at the two ends of each short slice, and joins the slices to one series. What
-happens between two slices of a server, while others are measured, is in no series.
+``SliceSampler`` reads at the two ends of each short slice, joins the slices to one series, and
+keeps a moment of it in so many seconds. What happens between two slices of a server, while others
+are measured, is in no series.
 
 Neither ever fails a slice: a probe that fails is not asked again, and its message is kept.
 """
@@ -83,10 +84,13 @@ class Sampler:
 
 
 class SliceSampler:
-    """Asks probes when a slice begins and when it ends. A probe that fails is not asked again."""
+    """Asks probes when a slice begins and when it ends. A probe that fails is not asked again.
 
-    def __init__(self, probes: Sequence[Probe]) -> None:
-        self._probes = tuple(_ProbeReadings(probe) for probe in probes)
+    A series has its moments ``every`` so many seconds of slices, or a slice's length more.
+    """
+
+    def __init__(self, probes: Sequence[Probe], *, every: float) -> None:
+        self._probes = tuple(_ProbeReadings(probe, every) for probe in probes)
         self._began = 0.0
         self._passed = 0.0
         self.trouble: str | None = None
@@ -117,8 +121,9 @@ class SliceSampler:
 class _ProbeReadings:
     """What one probe read: sums grow only while a slice lasts."""
 
-    def __init__(self, probe: Probe) -> None:
+    def __init__(self, probe: Probe, every: float) -> None:
         self._probe = probe
+        self._every = every
         self._failed = False
         self._before: Readings = {}
         self._sums: dict[Quantity, float] = {}
@@ -158,4 +163,6 @@ class _ProbeReadings:
             if quantity.kind is SeriesKind.RATE:
                 grown = max(0.0, value - self._before.get(quantity, value))
                 now[quantity] = self._sums[quantity] = self._sums.get(quantity, 0.0) + grown
+        if len(self._moments) > 1 and self._moments[-1][0] - self._moments[-2][0] < self._every:
+            self._moments.pop()
         self._moments.append((at, now))
