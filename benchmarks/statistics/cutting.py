@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.statistics.piece import Array, Piece, Plan
+from benchmarks.statistics.piece import SLICE_SECONDS, Array, Piece, Plan
 from benchmarks.statistics.trace import SUBJECTS, SUFFIX, Trace, TraceError, Use, read
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
 
@@ -89,7 +89,7 @@ def recording(number: int, steps: Sequence[Trace]) -> Recording:
     return Recording(
         title=f"recording {number}: {first.dbms} {first.version}",
         use=first.use,
-        slice_seconds=float(np.mean([each.slice_seconds for each in steps])),
+        slice_seconds=float(np.mean([_joined(each) * each.slice_seconds for each in steps])),
         restart_seconds=_restart_seconds(steps),
         logs=tuple(tuple(each[restart] for restart in common) for each in restarts),
     )
@@ -105,17 +105,37 @@ def _restart_seconds(steps: Sequence[Trace]) -> float:
     return max(float(period) - in_slices, 0.0)
 
 
+def _joined(trace: Trace) -> int:
+    """Return how many rounds of short slices make one."""
+    rounds = len(trace.slices) // (trace.restarts * len(SUBJECTS))
+    return max(1, min(round(SLICE_SECONDS / trace.slice_seconds), rounds))
+
+
 def _restarts(trace: Trace) -> dict[int, Array]:
     """Return the logarithms of rates, rounds x servers, of each restart.
 
     A round that one server lacks, and a restart without a whole round, are not among them.
     """
-    rounds: dict[tuple[int, int], dict[str, float]] = {}
+    rounds: dict[tuple[int, int], dict[str, tuple[float, float]]] = {}
     for each in trace.slices:
-        rates = rounds.setdefault((each.restart, each.round), {})
-        rates[each.subject] = np.log(max(each.operations, _STALLED) / each.seconds)
-    whole: dict[int, list[list[float]]] = {}
-    for (restart, _), rates in sorted(rounds.items()):
-        if len(rates) == len(SUBJECTS):
-            whole.setdefault(restart, []).append([rates[subject] for subject in SUBJECTS])
-    return {restart: np.array(table) for restart, table in whole.items()}
+        done = rounds.setdefault((each.restart, each.round), {})
+        done[each.subject] = each.operations, each.seconds
+    whole: dict[int, list[list[tuple[float, float]]]] = {}
+    for (restart, _), done in sorted(rounds.items()):
+        if len(done) == len(SUBJECTS):
+            whole.setdefault(restart, []).append([done[subject] for subject in SUBJECTS])
+    return {
+        restart: _log_rates(np.array(table), _joined(trace)) for restart, table in whole.items()
+    }
+
+
+def _log_rates(done: Array, joined: int) -> Array:
+    """Return the logarithms of rates in rounds that are made of so many, or of one more.
+
+    ``done`` is rounds x servers x 2, operations and seconds: a slice that lasted longer, because
+    the server stood still in it, counts for longer.
+    """
+    parts = np.array_split(done, max(1, len(done) // joined))
+    operations, seconds = np.array([part.sum(axis=0) for part in parts]).transpose(2, 0, 1)
+    logs: Array = np.log(np.maximum(operations, _STALLED) / seconds)
+    return logs

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from dbhone.analysis.rounds import unsettled, usual_unsettled
 
 Array = NDArray[np.float64]
+SLICE_SECONDS = 0.5
+"""How long simulated slices are: as long as hone's were when synthetic noise was described. Its own
+are shorter now, so that a round of a recording is made of several of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +25,7 @@ class Plan:
     restarts: int
     steps: int = 5
     rounds: int = 20
-    slice_seconds: float = 0.5
+    slice_seconds: float = SLICE_SECONDS
     restart_seconds: float = 20.0
 
     @property

@@ -94,6 +94,16 @@ def test_a_slice_in_which_nothing_ended_is_slow_and_not_left_out() -> None:
     assert rounds[0, 0] == pytest.approx(np.log(0.5 / 0.5))
 
 
+def test_short_rounds_are_joined_and_a_slice_counts_for_as_long_as_it_lasted() -> None:
+    trace = _traces()[0]
+    short = [replace(each, seconds=0.1, operations=100) for each in trace.slices]
+    short[0] = replace(short[0], seconds=0.6)
+    found = recording(2, [replace(trace, slice_seconds=0.1, slices=tuple(short))])
+    rounds = np.exp(found.logs[0][0])
+    assert rounds == pytest.approx(np.array([[600 / 1.1, 1000], [1000, 1000]]))
+    assert found.slice_seconds == pytest.approx(0.5)
+
+
 def test_steps_of_different_servers_are_no_recording() -> None:
     first, second = _traces()
     with pytest.raises(TraceError, match="different servers"):
