@@ -37,7 +37,7 @@ from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.observe import ObserveOptions, RunObservation
 from dbhone.experiment.server_clients import ServerWorkload
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
-from dbhone.experiment.slice_client import SETTLING, SliceClient
+from dbhone.experiment.slice_client import SliceClient
 from dbhone.home import Home
 from dbhone.host_lock import hold_host_lock
 from dbhone.measurement.sample_array import Array, Logs
@@ -55,19 +55,16 @@ _MOMENT = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """A way to measure, by fresh clients if nothing is to settle. Both times are in seconds."""
+    """A way to measure. ``slice`` is in seconds."""
 
     name: str
     slice: float
-    settling: float | None = None
+    fresh: bool = False
 
 
 WAYS = (
-    Way(name="fresh, 1 s", slice=1.0),
-    *(
-        Way(name=f"paused, {slice:g} s", slice=slice, settling=settling)
-        for slice, settling in ((0.5, 0.1), (0.1, 0.02), (0.05, 0.01), (0.02, 0.005))
-    ),
+    Way(name="fresh, 1 s", slice=1.0, fresh=True),
+    *(Way(name=f"paused, {slice:g} s", slice=slice) for slice in (0.5, 0.1, 0.05, 0.02)),
 )
 
 
@@ -86,10 +83,8 @@ class Bench:
         for _ in range(max(1, round(seconds / TRIAL_SECONDS / len(both)))):
             for task, way in _CHANCE.sample(both, len(both)):
                 with hold_host_lock(lambda _: None):
-                    if way.settling is None:
-                        rounds = self._fresh(task, way.slice)
-                    else:
-                        rounds = self._paused(task, way.slice, way.settling)
+                    measure = self._fresh if way.fresh else self._paused
+                    rounds = measure(task, way.slice)
                 self.found.setdefault((task.set, way.name), []).append(rounds)
                 print(".", end="", flush=True)
         print()
@@ -106,8 +101,8 @@ class Bench:
             rounds.append((rates["a"], rates["b"]))
         return rounds
 
-    def _paused(self, task: Task, slice: float, settling: float) -> list[tuple[float, float]]:
-        with self.connected(task, settling) as sessions:
+    def _paused(self, task: Task, slice: float) -> list[tuple[float, float]]:
+        with self.connected(task) as sessions:
             began = time.monotonic()
             number = 0
             while time.monotonic() < began + TRIAL_SECONDS:
@@ -121,7 +116,7 @@ class Bench:
         return list(zip(first, second, strict=True))
 
     @contextlib.contextmanager
-    def connected(self, task: Task, settling: float = SETTLING) -> Iterator[list[SliceClient]]:
+    def connected(self, task: Task) -> Iterator[list[SliceClient]]:
         """Yield both subjects with connected and paused clients."""
         folder = self.session.workdir("slices")
         sessions = []
@@ -131,10 +126,7 @@ class Bench:
                 own.mkdir()
                 client = stack.enter_context(self.servers.client(name, task, own))
                 running = self.servers.running(name)
-                one = SliceClient(
-                    name=name, client=client, running=running, task=task, settling=settling
-                )
-                sessions.append(one)
+                sessions.append(SliceClient(name=name, client=client, running=running, task=task))
             for each in sessions:
                 each.connect()
             yield sessions

@@ -30,8 +30,8 @@ def _limits(
     blocks: int = 1,
     wanted: float = 0.0,
 ) -> Limits:
-    rounds = dict.fromkeys(components, 400)
-    return Limits(seconds=seconds, blocks=blocks, rounds=rounds, wanted=wanted)
+    least, most = (dict.fromkeys(components, rounds) for rounds in (LEAST_ROUNDS, 400))
+    return Limits(seconds=seconds, blocks=blocks, least=least, most=most, wanted=wanted)
 
 
 def _chosen(

@@ -75,6 +75,11 @@ def test_a_set_that_is_hard_to_tell_is_asked_for_longer() -> None:
     assert found.seconds["noisy"] > ROUNDS * SLICE > found.seconds["quiet"]
 
 
+def test_no_set_is_asked_for_less_than_two_seconds() -> None:
+    found = _allotted(_sliced(4, {"noisy": 0.2, "quiet": 0.0001}))
+    assert found.seconds["quiet"] == 2.0
+
+
 def test_no_set_is_asked_for_more_than_eight_times_as_long_as_usual() -> None:
     found = _allotted(_sliced(4, {"noisy": 0.5}), block_seconds=10_000.0, left=100_000.0)
     assert max(found.seconds.values()) == 8 * ROUNDS * SLICE

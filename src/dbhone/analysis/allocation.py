@@ -56,7 +56,7 @@ def _ratios(logs: Array) -> Array:
 
 
 LEAST_ROUNDS = 4
-"""Of each step in each block: fewer have no two halves that could be fitted."""
+"""Of a step in a block: fewer have no two halves of which each shows a ratio."""
 _HALVINGS = 40
 _ROUNDING = 1e-6
 
@@ -101,14 +101,15 @@ class Limits:
     """The limits of a choice.
 
     ``seconds`` are left; at least ``blocks`` more have to be made; more than ``useful_blocks`` are
-    not worth their starts, None is no limit; a block has at most ``rounds`` rounds of each step; no
-    interval needs a smaller half-width than ``wanted``, of a logarithm.
+    not worth their starts, None is no limit; a block has at least ``least`` and at most ``most``
+    rounds of each step; no interval needs a smaller half-width than ``wanted``, of a logarithm.
     """
 
     seconds: float
     blocks: int
     useful_blocks: int | None = None
-    rounds: Mapping[str, int]
+    least: Mapping[str, int]
+    most: Mapping[str, int]
     wanted: float
 
 
@@ -121,7 +122,7 @@ def allocate(
     way that comes nearest to it.
     """
     first = max(limits.blocks, MINIMUM_FOR_INTERVAL - before)
-    least = cost.start + sum(cost.rounds[step] * LEAST_ROUNDS for step in components)
+    least = cost.start + sum(cost.rounds[step] * limits.least[step] for step in components)
     last = math.floor(limits.seconds / least)
     if limits.useful_blocks is not None:
         last = min(last, max(limits.useful_blocks, first))
@@ -156,12 +157,11 @@ class _Way:
 
     def allocation(self) -> Allocation:
         """Return the rounds that bring all steps to the wanted half-width, or nearest to it."""
-        fewest = dict.fromkeys(self.components, LEAST_ROUNDS)
-        low = max((self.limits.wanted / self._width) ** 2, self._widest(self.limits.rounds))
-        high = self._widest(fewest)
+        low = max((self.limits.wanted / self._width) ** 2, self._widest(self.limits.most))
+        high = self._widest(self.limits.least)
         rounds = self._rounds(low)
         if not self._fits(rounds):
-            rounds = fewest
+            rounds = dict(self.limits.least)
             for _ in range(_HALVINGS):
                 middle = (low + high) / 2
                 tried = self._rounds(middle)
@@ -192,19 +192,19 @@ class _Way:
     def _rounds(self, variance: float) -> dict[str, int]:
         """Return how many rounds of each step bring its mean to a variance."""
         return {
-            name: self._needed(step, variance, self.limits.rounds[name])
+            name: self._needed(step, variance, self.limits.least[name], self.limits.most[name])
             for name, step in self.components.items()
         }
 
-    def _needed(self, step: VarianceComponents, variance: float, most: int) -> int:
+    def _needed(self, step: VarianceComponents, variance: float, least: int, most: int) -> int:
         total = variance * (self.before + self.further) ** 2
         new = (total - self.before**2 * step.error) / self.further - step.between
         if new * most < step.within:
             return most
         if new <= 0:
-            return LEAST_ROUNDS
+            return least
         # A little more than a whole round is rounding.
-        return max(LEAST_ROUNDS, math.ceil(step.within / new - _ROUNDING))
+        return max(least, math.ceil(step.within / new - _ROUNDING))
 
     def _fits(self, rounds: Mapping[str, int]) -> bool:
         return self._seconds(rounds) <= self.limits.seconds

@@ -23,7 +23,7 @@ from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.earlier_trials import earlier_trials
 from dbhone.experiment.model import Slices
 from dbhone.experiment.order import round_order
-from dbhone.experiment.slice_client import SETTLING, SliceClient
+from dbhone.experiment.slice_client import SliceClient, settling_seconds
 from dbhone.experiment.trial import Announce, SubjectResult, Surroundings, Trial
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.record import SLOW_OPERATIONS, STALLED_TRIAL, Sliced, Warning
@@ -117,7 +117,10 @@ def fitting_rounds(first: Rounds, seconds: float, rate: float) -> Rounds | None:
 def slice_seconds(task: Task, *, interleaved: bool) -> float:
     """Return how long a trial takes a subject, settling included; 0 if it is not known."""
     seconds = task.run.seconds if task.run else 0.0
-    return seconds + (first_rounds(seconds).count * SETTLING if interleaved else 0.0)
+    if not interleaved:
+        return seconds
+    rounds = first_rounds(seconds)
+    return seconds + rounds.count * settling_seconds(rounds.seconds)
 
 
 class InterleavedTrials:

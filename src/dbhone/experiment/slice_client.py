@@ -29,14 +29,22 @@ from dbhone.workload.drivers.base import DriverReport, StepResult, part_results
 from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import Task
 
-SETTLING = 0.02
-"""In seconds. PostgreSQL has its usual speed after 0.01 s, MariaDB 0.85 to 1 of it after 0.02 s."""
+_MOST_SETTLING = 0.1
 _LONGEST_STALL = 2.0
 """Seconds for which the end of an event is awaited at either end of a slice."""
 _DYING = 2.0
 """Seconds that a server's processes are given to end once its client has failed."""
 _CONNECTING = 60.0
 _ENDING = 60.0
+
+
+def settling_seconds(slice_seconds: float) -> float:
+    """Return for how long after its clients resume a slice is not counted.
+
+    What was on its way ends meanwhile, and caches warm up. Of short operations, which have short
+    slices, 0.02 s are enough: PostgreSQL then has its usual speed, MariaDB 0.85 to 1 of it.
+    """
+    return min(slice_seconds / 5, _MOST_SETTLING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,24 +97,16 @@ class SliceClient:
     A driver or server that fails in a slice fails the subject, and not the trial.
 
     What the server uses is that of the whole trial, from its first round that counts: a server
-    that puts work off does it while its clients are paused. ``settling`` are the seconds after
-    the clients resume that are not counted: what was on its way ends, and caches warm up.
+    that puts work off does it while its clients are paused.
     """
 
     def __init__(
-        self,
-        *,
-        name: str,
-        client: PausableClient,
-        running: RunningServer,
-        task: Task,
-        settling: float = SETTLING,
+        self, *, name: str, client: PausableClient, running: RunningServer, task: Task
     ) -> None:
         self.name = name
         self.client = client
         self.running = running
         self.task = task
-        self._settling = settling
         self.readings: list[SliceReading] = []
         self.error: HoneError | None = None
         self.sampler: SliceSampler | None = None
@@ -129,7 +129,7 @@ class SliceClient:
             return
         before = self._totals()
         with self._keep_error(), self.client.running():
-            self.client.pass_time(self._settling)
+            self.client.pass_time(settling_seconds(seconds))
             self.client.await_event(_LONGEST_STALL)
             if self.sampler is not None:
                 self.sampler.begin()

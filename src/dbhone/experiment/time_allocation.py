@@ -14,11 +14,20 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dbhone.analysis.allocation import BlockCost, Limits, allocate, variance_components
+from dbhone.analysis.allocation import (
+    LEAST_ROUNDS,
+    BlockCost,
+    Limits,
+    allocate,
+    variance_components,
+)
 from dbhone.analysis.rounds import log_rates
 from dbhone.measurement.record import Design, Slice, Sliced
 from dbhone.measurement.sample_array import Array
 
+_LEAST_SECONDS = 2.0
+"""Of each subject in a trial, unless the suite's own time is shorter. Starting the clients takes
+about as long, and what the first blocks show of spreads is not sure enough to save more."""
 _MOST = 8
 """By which factor a set may be measured longer than the suite says: a block has to end some day."""
 
@@ -68,7 +77,8 @@ def allocate_time(
         seconds=left,
         blocks=max(design.min_blocks - blocks, 1),
         useful_blocks=max(layouts - blocks, 1) if layouts else None,
-        rounds={name: _most(last[name], usual[name], events.get(name)) for name in steps},
+        least={name: _least(last[name], usual[name]) for name in steps},
+        most={name: _most(last[name], usual[name], events.get(name)) for name in steps},
         wanted=math.log1p(design.target),
     )
     chosen = allocate(steps, cost, blocks, limits)
@@ -85,6 +95,11 @@ def last_trial_seconds(sliced: Sequence[Sliced]) -> dict[str, float]:
     subjects = sorted({entry.subject for entry in sliced})
     trials = {name: _trials(own, subjects) for name, own in _by_set(sliced).items()}
     return {name: own[-1].seconds for name, own in trials.items() if own}
+
+
+def _least(last: _Trial, usual: float) -> int:
+    """Return the fewest rounds of a set."""
+    return max(LEAST_ROUNDS, math.floor(min(usual, _LEAST_SECONDS) / last.slice))
 
 
 def _most(last: _Trial, usual: float, events: int | None) -> int:
