@@ -227,9 +227,10 @@ def test_notes_tell_of_slices_and_how_many_rounds_were_left_out() -> None:
     assert notes["unsettled"].startswith("1 of 10 rounds at the start of trials was discarded")
 
 
-def running(subject: str, operations: Sequence[int]) -> Sliced:
+def running(subject: str, operations: Sequence[int], seconds: float = 0.25) -> Sliced:
     slices = tuple(
-        replace(a_slice(number), operations=count) for number, count in enumerate(operations)
+        replace(a_slice(number), operations=count, seconds=seconds)
+        for number, count in enumerate(operations)
     )
     return Sliced(block=0, set="insert", subject=subject, slices=slices)
 
@@ -242,6 +243,14 @@ def test_a_subject_that_stands_still_is_told_with_what_that_costs() -> None:
     assert "stalled in 2 of 20 slices of insert (0.5 of 5 s)" in note.text
     assert "which costs it 10% of its throughput there" in note.text
     assert "a little less sure than their intervals say" in note.text
+
+
+def test_a_moment_that_the_machine_took_from_one_subject_is_no_stall() -> None:
+    usual, hiccups = [100, 102, 98, 100] * 5, [100, 20, 98, 10] * 5
+    assert not list(stall_notes([running("rel", usual, 0.1), running("pgo", hiccups, 0.1)]))
+    stall = [*usual[:16], 10, 5, 0, 10]
+    (note,) = stall_notes([running("rel", usual, 0.1), running("pgo", stall, 0.1)])
+    assert "stalled in 4 of 20 slices of insert (0.4 of 2 s)" in note.text
 
 
 def test_what_stops_all_subjects_is_no_stall_of_one() -> None:

@@ -77,8 +77,7 @@ def _is_far(first: Array, later: Array) -> NDArray[np.bool_]:
 
 DEVIATION = 1.4826
 """The standard deviation of normal noise, in medians of the distance from its centre."""
-_STANDSTILL = math.log(2)
-"""A slice that is slower than this, as a difference of logarithms, stalled for half of it."""
+_STANDSTILL = 0.5
 
 
 def log_rate(operations: float, seconds: float) -> float:
@@ -120,11 +119,11 @@ def levels(logs: Array) -> Array:
     return found
 
 
-def stalled(logs: Array) -> NDArray[np.bool_]:
-    """Return which slices stalled for half of their time or more, rounds x subjects.
+def stalled_shares(logs: Array) -> Array:
+    """Return for which share of its time each slice stood still, rounds x subjects.
 
-    Such a slice has less than half of its subject's usual rate, and the other subjects' slices of
-    its round do not: what stops all is the machine's.
+    It is 0 unless that is half of it or more: the slice has less than half of its subject's usual
+    rate, and the other subjects' slices of its round do not. What stops all is the machine's.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of a round or a subject without slices
@@ -133,5 +132,5 @@ def stalled(logs: Array) -> NDArray[np.bool_]:
         columns = range(logs.shape[1])
         others = [median(np.delete(away, at, axis=1), axis=1) for at in columns]
     common = np.minimum(np.nan_to_num(np.array(others).T), 0.0)
-    far: NDArray[np.bool_] = away - common < -_STANDSTILL
-    return far
+    shares: Array = -np.expm1(away - common)
+    return np.where(shares > _STANDSTILL, shares, 0.0)

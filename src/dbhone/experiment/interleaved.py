@@ -276,9 +276,12 @@ class _InterleavedTrial:
         rounds, probed = self._try_rounds()
         self._tried = 0 if rounds == self._first else probed
         total = rounds.count + self._tried
+        announced = 0
         for number in range(probed, total):
             done = number * len(subjects) // total
-            announce(subjects[done], done)
+            if done > announced:
+                announce(subjects[done], done)
+                announced = done
             self._round(number, rounds.seconds)
         return rounds
 
