@@ -33,8 +33,8 @@ from dbhone.workload.drivers.base import Driver
 from dbhone.workload.task import Task
 
 _SLICE = 0.1
-_MIN_SECONDS = 2.0
-"""Of each subject, in a trial. Of less, starting the clients that stay connected takes too much."""
+LEAST_SECONDS = 2.0
+"""Of each subject, in a trial. Starting the clients that stay connected takes about as long."""
 _MIN_EVENTS_PER_SLICE = 20
 """Of each client, in each slice. What is under way at a slice's two ends is then a few percent
 of it, and the same for all subjects."""
@@ -92,7 +92,7 @@ def why_not_interleaved(driver: Driver, task: Task, *, one_by_one: bool = False)
 def _pays(task: Task, subjects: int) -> bool:
     """Return whether a trial is long enough, and its clients are not too many."""
     assert task.run is not None
-    enough = task.run.seconds >= _MIN_SECONDS
+    enough = task.run.seconds >= LEAST_SECONDS
     return enough and task.run.threads * subjects <= _MOST_CLIENTS
 
 

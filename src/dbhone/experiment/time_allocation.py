@@ -22,12 +22,10 @@ from dbhone.analysis.allocation import (
     variance_components,
 )
 from dbhone.analysis.rounds import log_rates
+from dbhone.experiment.interleaved import LEAST_SECONDS
 from dbhone.measurement.record import Design, Slice, Sliced
 from dbhone.measurement.sample_array import Array
 
-_LEAST_SECONDS = 2.0
-"""Of each subject in a trial, unless the suite's own time is shorter. Starting the clients takes
-about as long, and what the first blocks show of spreads is not sure enough to save more."""
 _MOST = 8
 """By which factor a set may be measured longer than the suite says: a block has to end some day."""
 
@@ -98,8 +96,8 @@ def last_trial_seconds(sliced: Sequence[Sliced]) -> dict[str, float]:
 
 
 def _least(last: _Trial, usual: float) -> int:
-    """Return the fewest rounds of a set."""
-    return max(LEAST_ROUNDS, math.floor(min(usual, _LEAST_SECONDS) / last.slice))
+    """Return the fewest rounds of a set: what the first blocks show is not sure enough for less."""
+    return max(LEAST_ROUNDS, math.floor(min(usual, LEAST_SECONDS) / last.slice))
 
 
 def _most(last: _Trial, usual: float, events: int | None) -> int:
