@@ -124,9 +124,8 @@ def _restarts(trace: Trace) -> dict[int, Array]:
     for (restart, _), done in sorted(rounds.items()):
         if len(done) == len(SUBJECTS):
             whole.setdefault(restart, []).append([done[subject] for subject in SUBJECTS])
-    return {
-        restart: _log_rates(np.array(table), _joined(trace)) for restart, table in whole.items()
-    }
+    joined = _joined(trace)
+    return {restart: _log_rates(np.array(table), joined) for restart, table in whole.items()}
 
 
 def _log_rates(done: Array, joined: int) -> Array:

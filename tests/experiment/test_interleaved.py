@@ -113,7 +113,8 @@ class Stand:
 
     def __post_init__(self) -> None:
         specs = {name: pretended_server(name) for name in NAMES}
-        observation = RunObservation(ObserveOptions(enabled=self.observe), lambda *_: None)
+        each_slice = ObserveOptions(enabled=self.observe, every=0.01)
+        observation = RunObservation(each_slice, lambda *_: None)
         servers = cast(ServerPool, self.servers)
         self.up = BlockServers(servers, specs, observation, lambda _: None, seed=1)
         sets = frozenset({"sleep"})
@@ -265,6 +266,7 @@ def test_what_is_observed_is_told_of_the_slices_alone(session: Session) -> None:
     series = {each.quantity: each for each in turnout.series}
     assert {PACE, CPU} <= set(series)
     pace = series[PACE]
+    assert len(pace.at) == ROUNDS.count
     assert pace.at[-1] == pytest.approx(sum(one.seconds for one in turnout.slices), rel=0.2)
     assert all(value > 0 for value in pace.values)
 
@@ -401,6 +403,13 @@ def test_a_server_that_did_not_start_is_told_and_the_others_are_measured(session
         results = made.results()
     assert results["old"].driver.failure == "old did not start"
     assert results["new"].driver.failure is None
+
+
+def test_a_trial_is_announced_once_for_each_subject(session: Session) -> None:
+    told: list[int] = []
+    with Stand(Sleepers(), session).opened() as made:
+        made.results(lambda _, done: told.append(done))
+    assert told == [0, 1]
 
 
 def test_an_interrupt_leaves_no_paused_client_and_no_file(session: Session) -> None:

@@ -106,7 +106,7 @@ def levels(logs: Array) -> Array:
     """Return one log level for each subject, from the logarithms of its slices' rates.
 
     ``logs`` is rounds x subjects, NaN where a slice is missing; further axes before these are many
-    restarts at once. The slices are equally long, so that the mean rate is operations by seconds.
+    restarts at once. Slices are taken as equally long: then the mean rate is operations by seconds.
     Rounds in which a slice is missing tell nothing of differences, and are left out. The level of a
     subject without slices is NaN, and so are all where no round is whole.
     """

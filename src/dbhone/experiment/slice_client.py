@@ -30,6 +30,7 @@ from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import Task
 
 _MOST_SETTLING = 0.1
+"""In seconds."""
 _LONGEST_STALL = 2.0
 """Seconds for which the end of an event is awaited at either end of a slice."""
 _DYING = 2.0
