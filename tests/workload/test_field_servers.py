@@ -83,8 +83,8 @@ def test_every_set_runs_and_counts_the_parts_that_it_declares(server: Live, name
         assert not parts or counted == pytest.approx(whole.operations, abs=4)
 
 
-def test_frozen_clients_count_each_part_while_they_go_on(server: Live, tmp_path: Path) -> None:
-    live = loaded(server, "linkbench", "linkbench_frozen")
+def test_paused_clients_count_each_part_while_they_go_on(server: Live, tmp_path: Path) -> None:
+    live = loaded(server, "linkbench", "linkbench_paused")
     task = task_of("linkbench", "requests")
     assert task.run is not None
     with client(live, task, tmp_path / "client") as driver:

@@ -1,4 +1,4 @@
-"""Frozen clients: what they count and what not, and that none of them is left behind.
+"""Paused clients: what they count and what not, and that none of them is left behind.
 
 They are real sysbench processes that sleep instead of asking a server.
 """
@@ -48,7 +48,7 @@ def cpu_when_still(driver: PausableClient) -> float:
             return used
 
 
-def test_clients_that_are_connected_ask_nothing_before_they_are_thawed(tmp_path: Path) -> None:
+def test_clients_that_are_connected_ask_nothing_before_they_are_resumed(tmp_path: Path) -> None:
     with client(tmp_path, sleeping()) as driver:
         driver.await_ready(60.0)
         driver.pass_time(0.02)
@@ -77,7 +77,7 @@ def test_what_a_slice_counts_is_in_its_histogram_and_takes_the_time_that_it_take
     assert 0.0039 < latency.p50 <= latency.p95 <= latency.p99
 
 
-def test_an_event_that_was_frozen_on_its_way_is_not_counted(tmp_path: Path) -> None:
+def test_an_event_that_was_paused_on_its_way_is_not_counted(tmp_path: Path) -> None:
     with client(tmp_path, sleeping(threads=1, sleep=50)) as driver:
         driver.await_ready(60.0)
         with driver.running():
@@ -92,10 +92,10 @@ def test_an_event_that_was_frozen_on_its_way_is_not_counted(tmp_path: Path) -> N
     latency = latency_of(counted.buckets)
     assert latency is not None
     assert latency.p50 > 0.049
-    assert latency.p99 < 1.0, "the time that it was frozen is in no latency"
+    assert latency.p99 < 1.0, "the time that it was paused is in no latency"
 
 
-def test_an_event_that_was_frozen_on_its_way_was_executed(tmp_path: Path) -> None:
+def test_an_event_that_was_paused_on_its_way_was_executed(tmp_path: Path) -> None:
     with client(tmp_path, sleeping(threads=1, sleep=50)) as driver:
         driver.await_ready(60.0)
         with driver.running():
@@ -123,7 +123,7 @@ def test_the_end_of_an_event_is_awaited_and_not_for_ever(tmp_path: Path) -> None
         assert driver.finished_events() == before
 
 
-def test_a_frozen_driver_stands_still(tmp_path: Path) -> None:
+def test_a_paused_driver_stands_still(tmp_path: Path) -> None:
     with client(tmp_path, sleeping()) as driver:
         driver.await_ready(60.0)
         with driver.running():
@@ -154,7 +154,7 @@ def test_a_driver_ends_by_itself_when_it_is_told_to(tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["printed"]
 
 
-def test_a_driver_that_was_never_thawed_ends_too(tmp_path: Path) -> None:
+def test_a_driver_that_was_never_resumed_ends_too(tmp_path: Path) -> None:
     with client(tmp_path, sleeping()) as driver:
         driver.await_ready(60.0)
         driver.pause()
@@ -169,7 +169,7 @@ def test_a_driver_that_dies_in_a_slice_fails_with_its_own_words(tmp_path: Path) 
         assert b"the server has gone away" in driver.printed()
 
 
-def test_a_driver_that_is_killed_while_it_is_frozen_is_found_dead(tmp_path: Path) -> None:
+def test_a_driver_that_is_killed_while_it_is_paused_is_found_dead(tmp_path: Path) -> None:
     with client(tmp_path, sleeping()) as driver:
         driver.await_ready(60.0)
         driver.pause()
@@ -198,15 +198,15 @@ with client(pathlib.Path(sys.argv[1]), sleeping()) as driver:
 """
 
 
-def test_a_frozen_client_dies_with_hone_however_that_dies(tmp_path: Path) -> None:
+def test_a_paused_client_dies_with_hone_however_that_dies(tmp_path: Path) -> None:
     argv = (sys.executable, "-c", _HOLDER, str(tmp_path))
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as hone:
         assert hone.stdout is not None
-        frozen = psutil.Process(int(hone.stdout.readline()))
-        while frozen.status() != psutil.STATUS_STOPPED:
+        paused = psutil.Process(int(hone.stdout.readline()))
+        while paused.status() != psutil.STATUS_STOPPED:
             time.sleep(0.002)
         hone.send_signal(signal.SIGKILL)
-    frozen.wait(60.0)
+    paused.wait(60.0)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")

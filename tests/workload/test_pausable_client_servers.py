@@ -1,4 +1,4 @@
-"""Frozen clients of the distribution's real servers."""
+"""Paused clients of the distribution's real servers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def client(live: Live, task: Task, folder: Path) -> PausableClient:
     return PausableClient(command, live.driver, folder)
 
 
-def test_every_step_goes_on_where_it_was_frozen(server: Live, tmp_path: Path) -> None:
+def test_every_step_goes_on_where_it_was_paused(server: Live, tmp_path: Path) -> None:
     for task in suite_tasks.tasks(SUITE, SUITE.measured(), SCALE):
         with client(server, task, tmp_path / task.set) as driver:
             driver.await_ready(60.0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
@@ -26,28 +25,21 @@ int main(int argc, char **argv) { (void)argv; printf("%d\\n", twice(argc)); retu
 _SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeatureProbe:
-    """Whether something works, and if not, why."""
-
-    works: bool
-    reason: str
-
-
-def try_variant(
+def why_variant_fails(
     compiler: Compiler, name: str, session: Session, linker: str | None = None
-) -> FeatureProbe:
-    """Make a program as ``name`` and run it; train it as well, if the variant is trained.
+) -> str | None:
+    """Make a program as ``name`` and run it; return why that does not work, None if it does.
 
-    A flag that the compiler ignores with a warning counts as one that it does not know.
+    The program is trained as well, if the variant is trained. A flag that the compiler ignores with
+    a warning counts as one that it does not know.
     """
     try:
         variant = parse_variant(name)
         variant.check(compiler)
         _Probe(compiler, variant, session, linker).run()
     except HoneError as error:
-        return FeatureProbe(works=False, reason=error.message)
-    return FeatureProbe(works=True, reason="")
+        return error.message
+    return None
 
 
 class _Probe:

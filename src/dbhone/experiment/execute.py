@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from dbhone.compilation.bolt import check_memory
-from dbhone.compilation.feature_probe import try_variant
+from dbhone.compilation.feature_probe import why_variant_fails
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.spec import linker_of
@@ -226,10 +226,10 @@ class Execution:
         inputs = subject.inputs
         compiler = self._service.compiler(inputs.compiler)
         linker = linker_of(inputs, compiler)
-        probe = try_variant(compiler, inputs.variant.name, self._session, linker)
-        if probe.works:
-            return _memory_shortage(inputs) if inputs.variant.post_link else None
-        return ToolError(probe.reason or "", hint="'hone doctor' says what to do")
+        reason = why_variant_fails(compiler, inputs.variant.name, self._session, linker)
+        if reason is not None:
+            return ToolError(reason, hint="'hone doctor' says what to do")
+        return _memory_shortage(inputs) if inputs.variant.post_link else None
 
     def _describe_built(self, step: PlanStep, plan: Plan) -> str:
         """Keep what the subjects are whose build a step has made; return a note on its profile."""

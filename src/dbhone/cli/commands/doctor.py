@@ -20,7 +20,7 @@ from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import json_option, print_json
 from dbhone.compilation.bolt import find_usable_bolt
-from dbhone.compilation.feature_probe import try_variant
+from dbhone.compilation.feature_probe import why_variant_fails
 from dbhone.compilation.toolchain import Compiler, find_compiler
 from dbhone.dbms.base_server import ServerDbms, server_systems
 from dbhone.errors import HoneError
@@ -186,12 +186,12 @@ def _bolt() -> _Finding:
 
 def _abilities(compiler: Compiler, session: Session) -> Iterator[_Finding]:
     for variant in _VARIANTS:
-        trial = try_variant(compiler, variant, session)
+        reason = why_variant_fails(compiler, variant, session)
         yield _Finding(
             name=f"{compiler.family.value} {variant}",
-            good=trial.works,
-            text="works (tried)" if trial.works else f"does not work: {trial.reason}",
-            remedy=None if trial.works else _remedy(compiler, trial.reason),
+            good=reason is None,
+            text="works (tried)" if reason is None else f"does not work: {reason}",
+            remedy=None if reason is None else _remedy(compiler, reason),
         )
 
 
