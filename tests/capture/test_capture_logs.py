@@ -196,6 +196,45 @@ def _asked(*texts: str) -> list[Line]:
     return [Line(at, 1, Asked(sql, None, 0)) for at, sql in enumerate(texts)]
 
 
+def test_a_session_that_turns_autocommit_off_and_on_has_the_transactions_that_it_had(
+    tmp_path: Path,
+) -> None:
+    texts = (
+        *("SET autocommit=1", "SELECT 1", "SET autocommit=0", "SELECT 2", "SELECT 3", "COMMIT"),
+        *("ROLLBACK", "SELECT 4", "SET autocommit=1", "SELECT 5", "SELECT 6"),
+    )
+    found, sessions = captured(tmp_path, written_logs.mysql_general(_asked(*texts)))
+    assert _texts(sessions) == [
+        [
+            ["SELECT 1"],
+            ["BEGIN", "SELECT 2", "SELECT 3", "COMMIT"],
+            ["BEGIN", "SELECT 4", "COMMIT"],
+            ["SELECT 5"],
+            ["SELECT 6"],
+        ]
+    ]
+    counts = {one.pieces: one.executions for one in found.header.templates}
+    assert counts.get(("ROLLBACK",), 0) == 0
+
+
+def test_a_definition_ends_the_transaction_that_is_open_where_the_server_commits_before_it(
+    tmp_path: Path,
+) -> None:
+    texts = ("BEGIN", "SELECT 1", "CREATE TABLE a (b int)", "SELECT 2")
+    _, sessions = captured(tmp_path, written_logs.mysql_general(_asked(*texts)))
+    assert _texts(sessions) == [[["BEGIN", "SELECT 1", "COMMIT"], ["SELECT 2"]]]
+
+
+def test_what_hone_adds_to_a_log_of_very_many_templates_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dbhone.capture.sessions._MOST_TEMPLATES", 2)
+    texts = ("BEGIN", "SELECT a", "SELECT b", "SELECT c")
+    log = written_logs.mysql_general(_asked(*texts)) + "\t\t     4 Quit\t\n"
+    _, sessions = captured(tmp_path, log)
+    assert _texts(sessions) == [[[*texts, "ROLLBACK"]]]
+
+
 def _texts(sessions: Sessions) -> list[list[list[str]]]:
     return [[[one.sql for one in tx] for tx in own] for own in sessions]
 

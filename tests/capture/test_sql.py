@@ -105,6 +105,7 @@ def test_a_value_is_replaced_by_one_of_its_length_and_always_by_the_same(value: 
         ("'me@example.com'", r"'[a-z]{2}@[a-z]{7}\.[a-z]{3}'"),
         ('\'{"a": true, "b": 12}\'', r'\'\{"[a-z]": true, "[a-z]": \d\d\}\''),
         ("'3 days'", r"'\d days'"),
+        ("'1 year 2 mons -3 days 04:05:06'", r"'\d year \d mons -\d days \d\d:\d\d:\d\d'"),
         ("'%Smith%'", r"'%[A-Z][a-z]{4}%'"),
         ("0x1F", r"0x[0-9A-F]{2}"),
     ],
@@ -133,6 +134,33 @@ def test_of_a_value_of_bytes_hardly_any_byte_stays() -> None:
     assert len(replaced.encode("utf-8", "surrogateescape")) == len(value)
     assert sum(one == other for one, other in zip(value, replaced, strict=True)) < len(value) / 8
     assert set(map(ord, replaced)) <= {*range(0xDC80, 0xDD00), ord('"')}
+
+
+@pytest.mark.parametrize(
+    ("value", "secret"),
+    [
+        ("30 minutes. Call John Doe", "John"),
+        ("12m.smith@example.com", "smith"),
+        ("2 years: patient Jane Roe", "Jane"),
+        ("9w3kZqLx", "kZqLx"),
+        ("$ecret$", "ecret"),
+    ],
+)
+def test_what_only_begins_like_a_value_of_a_type_is_replaced_whole(value: str, secret: str) -> None:
+    replaced = Anonymiser().parameters((), [value])[0]
+    assert replaced is not None
+    assert len(replaced) == len(value)
+    assert secret not in replaced
+    assert secret not in Anonymiser()(f"'{value}'")
+
+
+def test_parameters_that_say_how_many_rows_are_wanted_are_kept() -> None:
+    text = "SELECT a FROM t WHERE b = $1 ORDER BY a LIMIT $2 OFFSET $3"
+    pieces = tuple(split(text, POSTGRESQL)[::2])
+    for _ in range(5):
+        first, *shape, currency = Anonymiser().parameters(pieces, ["4711", "1", "0", "$"])
+        assert shape == ["1", "0"]
+        assert first != "4711" or currency == "$"
 
 
 def test_two_keys_make_two_of_it() -> None:

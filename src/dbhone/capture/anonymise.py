@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 
-from dbhone.capture.sql import places_of_shape
+from dbhone.capture.sql import parameters_of_shape, places_of_shape
 
 _KEPT_WORDS = frozenset(
     {"t", "f", "true", "false", "y", "n", "yes", "no", "on", "off", "null", "", "infinity", "nan"}
@@ -24,11 +24,12 @@ _HEX = re.compile(r"(?:\\x|0x)?[0-9a-fA-F-]+")
 _BITS = re.compile(r"0b[01]+")
 _DIGITS_FOLLOW = re.compile(r"(?<![\w$])([bBxX])\Z")
 """What goes before the quote of binary or hexadecimal digits."""
-_INTERVAL = re.compile(
-    r"[+-]?[\d.:]+ *(?:(?:micro|milli)?seconds?|minutes?|hours?|days?|weeks?|months?|mons?|years?"
-    r"|secs?|mins?|hrs?|[smhdwy])(?: ago)?(?: *[+-]?[\d.:]+.*)?",
-    re.IGNORECASE,
+_AMOUNT = r"[+-]?\d[\d.:]*"
+_PART = (
+    rf"{_AMOUNT} *(?:(?:micro|milli)?seconds?|minutes?|hours?|days?|weeks?|months?|mons?|years?"
+    r"|secs?|mins?|hrs?|[smhdwy])"
 )
+_INTERVAL = re.compile(rf"{_PART}(?: *{_PART})*(?: +{_AMOUNT})?(?: ago)?", re.IGNORECASE)
 _JSON_WORDS = re.compile(r"\b(?:true|false|null)\b")
 _ESCAPE = re.compile(r"""(?P<before>\\{1,2}u)[0-9a-fA-F]{4}|\\\\[bfnrt]|\\[\\"'/bfnrt0Z%_]""")
 """What a backslash begins in SQL and in JSON; in MySQL's SQL the backslashes of JSON are double."""
@@ -52,7 +53,7 @@ class Anonymiser:
         self._known: dict[str, str] = {}
 
     def __call__(self, value: str) -> str:
-        """Return what stands for a literal, as it is written, or for a parameter."""
+        """Return what stands for a literal, as it is written."""
         known = self._known.get(value)
         if known is None:
             known = self._replaced(value)
@@ -69,6 +70,14 @@ class Anonymiser:
         return [
             literal if at in kept and literal.isdecimal() else self._after(pieces[at], literal)
             for at, literal in enumerate(literals)
+        ]
+
+    def parameters(self, pieces: tuple[str, ...], values: Sequence[str | None]) -> list[str | None]:
+        """Return what stands for a statement's parameters; those that shape it are kept."""
+        kept = parameters_of_shape(pieces)
+        return [
+            value if value is None or (at in kept and value.isdecimal()) else self._content(value)
+            for at, value in enumerate(values)
         ]
 
     def _after(self, piece: str, literal: str) -> str:

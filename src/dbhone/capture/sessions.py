@@ -12,12 +12,14 @@ from collections.abc import Callable, Sequence
 from dbhone.capture.anonymise import Anonymiser
 from dbhone.capture.counted import Counted
 from dbhone.capture.sql import (
+    DEFINITION,
     LexicalRules,
     ReplayRule,
     TransactionEffect,
     has_parameters,
     is_whole,
     replay_rule,
+    sets_autocommit,
     split,
 )
 from dbhone.workload.workload_file import StatementKind, Template
@@ -175,7 +177,9 @@ class Sessions:
             session.last = None
             return
         if parameters:
-            values = [*values, *self._anonymous(parameters)]
+            if self._replaced is not None:
+                parameters = self._replaced.parameters(template.pieces, parameters)
+            values = [*values, *parameters]
         if session.ahead and duration is not None:
             duration, session.ahead = duration + session.ahead, 0
         statement = session.last = _Statement(template, duration, values)
@@ -189,12 +193,15 @@ class Sessions:
         session.last = None
         if rule.effect in (TransactionEffect.AUTOCOMMIT_OFF, TransactionEffect.AUTOCOMMIT_ON):
             session.autocommit = rule.effect is TransactionEffect.AUTOCOMMIT_ON
+        commits = rule.left_out == DEFINITION or rule.effect is TransactionEffect.AUTOCOMMIT_ON
+        if commits and self.rules.commits_implicitly:
+            self._commit(session)
 
-    def _anonymous(self, values: Sequence[Value]) -> Sequence[Value]:
-        replaced = self._replaced
-        if replaced is None:
-            return values
-        return [value if value is None else replaced(value) for value in values]
+    def _commit(self, session: _Session) -> None:
+        """End the transaction that is open, as a statement does that is left out."""
+        session.skipping = False
+        if session.opened is not None:
+            self._place(session, session.began, self._own("COMMIT"), TransactionEffect.END)
 
     def _anonymous_text(self, parts: Sequence[str]) -> str:
         if self._replaced is None:
@@ -237,6 +244,8 @@ class Sessions:
             # Without autocommit clients end what they did not begin.
             if session.autocommit:
                 self._leave_out([statement], UNBEGUN)
+            else:
+                _uncount([statement])
         elif session.autocommit:
             session.pending = (at, [statement])
         else:
@@ -246,7 +255,7 @@ class Sessions:
         """Return a statement that the log does not have, but whose effect it had."""
         template = self._template((sql,), kind="text", values=(), sql=sql)
         template.executions += 1
-        return _Statement(template, None, ())
+        return _Statement(template, None, () if template.pieces == (sql,) else (sql,))
 
     def failed(self, key: str, at: int, sql: str | None) -> None:
         """Take an error of a session; ``sql`` is its statement, None where the log has none."""
@@ -308,7 +317,8 @@ class Sessions:
     def _template(
         self, pieces: tuple[str, ...], *, kind: StatementKind, values: Sequence[Value], sql: str
     ) -> _Template:
-        name = "\0".join(pieces) + f"\0\0{kind}"
+        of_value = "\0".join(map(str, values)) if sets_autocommit(pieces) else ""
+        name = "\0".join(pieces) + f"\0\0{kind}{of_value}"
         known = self._templates.get(name)
         if known is not None:
             return known
@@ -365,11 +375,7 @@ class Sessions:
 
     def _leave_out(self, statements: Sequence[_Statement], why: str) -> None:
         self.counted.left_out[why] += len(statements)
-        for statement in statements:
-            template = statement.template
-            template.executions -= 1
-            template.errors -= statement.failed
-            template.microseconds -= statement.microseconds or 0
+        _uncount(statements)
 
     def _emit(self, session: _Session) -> None:
         assert session.pending is not None
@@ -394,3 +400,12 @@ class Sessions:
         ]
         self._write(self._encode(lines) + "\n")
         self._batch, self._batched = [], 0
+
+
+def _uncount(statements: Sequence[_Statement]) -> None:
+    """Take back what the templates of statements count of them."""
+    for statement in statements:
+        template = statement.template
+        template.executions -= 1
+        template.errors -= statement.failed
+        template.microseconds -= statement.microseconds or 0

@@ -65,6 +65,11 @@ class LexicalRules:
     no_values: str
     inner: re.Pattern[str]
 
+    @property
+    def commits_implicitly(self) -> bool:
+        """Whether a definition, and a session that turns autocommit on, ends what is open."""
+        return self.protocol == "mysql"
+
 
 _FLAGS = re.DOTALL | re.ASCII
 
@@ -200,6 +205,16 @@ def places_of_shape(pieces: tuple[str, ...]) -> frozenset[int]:
     return frozenset(places)
 
 
+_PARAMETER_OF_SHAPE = re.compile(rf"{_AFTER_LIMIT}\$(\d+)", re.IGNORECASE)
+
+
+@functools.lru_cache(maxsize=10_000)
+def parameters_of_shape(pieces: tuple[str, ...]) -> frozenset[int]:
+    """Return which parameters of a template, from 0 on, say how many rows it returns."""
+    text = "\0".join(pieces)
+    return frozenset(int(number) - 1 for number in _PARAMETER_OF_SHAPE.findall(text))
+
+
 # What a template would do
 
 _ENDS = frozenset({"commit", "rollback", "end", "abort"})
@@ -262,6 +277,11 @@ class ReplayRule:
     effect: TransactionEffect
     left_out: str | None = None
     inexact: bool = False
+
+
+def sets_autocommit(pieces: tuple[str, ...]) -> bool:
+    """Return whether what a statement does depends on its value: autocommit goes on, or off."""
+    return _AUTOCOMMIT.match(pieces[0].lstrip()) is not None
 
 
 def replay_rule(
