@@ -33,8 +33,12 @@ from tests.instance.conftest import skip_without_account
 def test_of_the_settings_only_those_that_shape_data_hold_for_loading() -> None:
     charset = RequestedSetting(name="loose-Character-Set-Server", value="utf8mb4")
     pages = RequestedSetting(name="innodb-page-size", value="4k")
-    settings = (charset, RequestedSetting(name="sync_binlog", value="1"), pages)
-    assert loading_settings(lives.Mariadb(), settings) == (charset, pages)
+    engine = RequestedSetting(name="default_storage_engine", value="MyISAM")
+    settings = (charset, RequestedSetting(name="sync_binlog", value="1"), pages, engine)
+    assert loading_settings(lives.Mariadb(), settings) == (charset, pages, engine)
+    target = RequestedSetting(name="default_statistics_target", value="10")
+    jit = RequestedSetting(name="jit", value="on")
+    assert loading_settings(lives.Postgresql(), (target, jit)) == (target,)
 
 
 def test_a_server_has_another_layout_of_its_code_in_each_block() -> None:

@@ -101,6 +101,10 @@ def test_the_size_of_a_cache_is_read_as_the_server_reads_it(
     assert Postgresql().bytes_of(value) == postgresql
 
 
+def test_postgresql_reads_a_part_of_a_unit_too() -> None:
+    assert Postgresql().bytes_of("12.5GB") == 25 * GIB // 2
+
+
 def test_servers_side_by_side_may_hold_what_they_need_and_equal_parts_of_the_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -53,6 +53,8 @@ def test_a_release_is_fetched_by_its_own_tag(repository: str) -> None:
         (("..3.38.0",), ["3.8.11", "3.38.0"]),
         (("3.40..",), ["3.40.1", "3.45.0"]),
         (("3.45.0", "3.8.11"), ["3.8.11", "3.45.0"]),
+        (("version-3.38.1..version-3.45",), ["3.38.1", "3.40.1", "3.45.0"]),
+        (("version-3.45.0",), ["3.45.0"]),
     ],
 )
 def test_ranges_hold_both_ends(
@@ -92,9 +94,10 @@ def test_another_product_of_the_repository_has_tags_of_its_own() -> None:
     assert list(found) == ["5.7.1", "5.7.2", "8.0.1", "9.0.1"]
 
 
-def test_what_is_not_there_is_told_with_what_is(repository: str) -> None:
-    with pytest.raises(UsageError, match=r"has no release 9\.9") as caught:
-        names(repository, "9.9")
+@pytest.mark.parametrize("word", ["9.9", "nightly", "nightly..release"])
+def test_what_is_not_there_is_told_with_what_is(repository: str, word: str) -> None:
+    with pytest.raises(UsageError, match=f"has no release {word}") as caught:
+        names(repository, word)
     assert caught.value.hint == "it has 5, from 3.8.11 to 3.45.0"
 
 

@@ -31,6 +31,11 @@ _DECIDED = re.compile(
 """What the variant and the compiler decide; an option would say it differently."""
 
 
+def is_given(name: str, options: Iterable[str]) -> bool:
+    """Return whether a user's options define a variable, with its type or without."""
+    return any(match and match[1] == name for match in map(_DEFINITION.match, options))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     """A build option with the value that hone gives it, and the versions that have it."""

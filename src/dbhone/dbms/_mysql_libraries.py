@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from dbhone.dbms._cmake import is_given
 from dbhone.dbms._mysql_tree import text_of
 from dbhone.dbms.base import LIBRARIES_VARIABLE, BuildRequest
 from dbhone.errors import SourceError
@@ -27,7 +28,7 @@ def ssl_options(request: BuildRequest) -> tuple[str, ...]:
     knows OpenSSL 1 alone one in the user's folder of libraries. Raises SourceError, before
     anything is built, if there is none that the tree takes.
     """
-    if any(option.startswith(f"-D{SSL_OPTION}=") for option in request.options):
+    if is_given(SSL_OPTION, request.options):
         return ()
     if _brings_its_own(request.tree):
         return (f"-D{SSL_OPTION}=bundled",)
@@ -91,7 +92,7 @@ def boost_options(request: BuildRequest) -> tuple[str, ...]:
     if BOOST_OPTION not in text_of(request.tree / _BOOST_SCRIPT):
         return ()  # it takes the one that it brings
     off = "-DDOWNLOAD_BOOST=OFF"
-    if any(option.startswith(f"-D{BOOST_OPTION}=") for option in request.options):
+    if is_given(BOOST_OPTION, request.options):
         return (off,)
     folders = [request.tree / bundle / name for bundle in _BUNDLES]
     if request.libraries is not None:

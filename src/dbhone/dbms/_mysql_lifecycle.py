@@ -88,7 +88,10 @@ class MysqlLife(ServerDbms):
     loading_settings = frozenset(
         {
             *("character_set_server", "collation_server"),
-            *("innodb_file_per_table", "innodb_default_row_format"),
+            *("innodb_file_per_table", "innodb_default_row_format", "innodb_compression_default"),
+            *("default_storage_engine", "storage_engine", "rocksdb_default_cf_options"),
+            # Without its plug-in a server does not know an engine.
+            *("plugin_load", "plugin_load_add"),
         }
     )
     settings_table = "mysql"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from dbhone.dbms._postgresql_service import series_of
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe
 from dbhone.errors import SourceError
 
@@ -27,8 +28,7 @@ _HELPERS = (("dh_update_autotools_config",), ("dh_autoreconf",))
 
 def deb_recipe(request: BuildRequest, unmovable: tuple[str, ...]) -> Recipe:
     """Return the steps that make the binary packages, and unpack them to be tried."""
-    major = re.split(r"\D", request.version)[0]
-    server = Path("lib", "postgresql", major, "bin", "postgres")
+    server = Path("lib", "postgresql", series_of(request.version), "bin", "postgres")
     return Recipe(
         steps=(
             *_source(request),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import signal
+from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
 
@@ -50,7 +51,7 @@ _BAD_SETTING = re.compile(
 )
 _OTHER_FILES = 64
 """What a process has open that it does not count: sockets, what it inherits, ten to spare."""
-_AMOUNT = re.compile(r"(\d{1,15})\s*(B|kB|MB|GB|TB|)")
+_AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*(B|kB|MB|GB|TB|)")
 _UNITS = {"B": 1, "": 8192, "kB": 1024, "MB": 1024**2, "GB": 1024**3, "TB": 1024**4}
 """Bytes; a bare number counts blocks."""
 
@@ -81,6 +82,12 @@ class PostgresqlLife(ServerDbms):
             *("lc_monetary", "lc_numeric", "lc_time", "dynamic_library_path"),
             # Libraries that hone's builds lack; without one of them the server does not start.
             *("shared_preload_libraries", "session_preload_libraries", "local_preload_libraries"),
+        }
+    )
+    loading_settings = frozenset(
+        {
+            *("default_statistics_target", "default_table_access_method"),
+            "default_toast_compression",
         }
     )
     settings_table = "postgresql"
@@ -272,9 +279,9 @@ class PostgresqlLife(ServerDbms):
         return int(asked) + _OTHER_FILES if asked.isdecimal() else 0
 
     def bytes_of(self, value: str) -> int | None:
-        """Return the bytes in ``8GB``, ``1048576kB`` or in a number of blocks."""
+        """Return the bytes in ``8GB``, ``1.5GB``, ``1048576kB`` or in a number of blocks."""
         amount = _AMOUNT.fullmatch(value.strip())
-        return int(amount[1]) * _UNITS[amount[2]] if amount else None
+        return int(Decimal(amount[1]) * _UNITS[amount[2]]) if amount else None
 
 
 def _sayings(log: str) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from dbhone.dbms.base_service import DistributionService, ServiceInstance
@@ -10,8 +11,9 @@ _COLUMNS = 6
 """Of pg_lsclusters: version, name, port, status, owner, data directory; a log follows."""
 
 
-def _series(version: str) -> str:
-    return version.partition(".")[0]
+def series_of(version: str) -> str:
+    """Return the series of a version, such as 15 of 15.18 and 18 of 18beta1."""
+    return re.split(r"\D", version)[0]
 
 
 def _instances(printed: str) -> tuple[ServiceInstance, ...]:
@@ -30,7 +32,7 @@ def _instances(printed: str) -> tuple[ServiceInstance, ...]:
 
 SERVICE = DistributionService(
     package="postgresql-{series}",
-    series=_series,
+    series=series_of,
     listing=("pg_lsclusters", "--no-header"),
     instances=_instances,
     data_series="PG_VERSION",

@@ -26,9 +26,9 @@ def tagged_versions(
 ) -> tuple[KnownVersion, ...]:
     """Return those releases that are meant, out of a repository's tags, the oldest first.
 
-    ``repository`` is a reference without a revision. ``words`` are versions or ranges such as
-    ``8.0.11..8.0.36``, of which both ends are part; none are all. Of what they mean the first, the
-    last, and of those between them each ``every``-th are taken. Asks the repository. Raises
+    ``repository`` is a reference without a revision. ``words`` are versions, tags, or ranges such
+    as ``8.0.11..8.0.36``, of which both ends are part; none are all. Of what they mean the first,
+    the last, and of those between them each ``every``-th are taken. Asks the repository. Raises
     UsageError if it has none of a word's releases, SourceError if it cannot be read.
     """
     kind = kind_of(repository.partition(":")[0])
@@ -65,7 +65,7 @@ def _by_version(tags: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for match in matches:
         if own is None or not (match["product"] or "").startswith(f"{own}-"):
-            found.setdefault(match["version"].replace("_", "."), match[0])
+            found.setdefault(_release(match[0]), match[0])
     return dict(sorted(found.items(), key=lambda item: age(item[0])))
 
 
@@ -73,10 +73,19 @@ def _is_meant(word: str, version: str) -> bool:
     """Return whether a release lies in a range; a single word is the release itself."""
     match = _RANGE.fullmatch(word)
     if match is None:
-        return version == word
-    here, last = numbers(version), numbers(match["last"])
+        return version == _release(word)
+    first, last = _release(match["first"]), _release(match["last"])
+    if any(end and not numbers(end) for end in (first, last)):
+        return False
+    here, most = numbers(version), numbers(last)
     # 8.0 as the last one means all of 8.0.
-    return numbers(match["first"]) <= here and (not last or here[: len(last)] <= last)
+    return numbers(first) <= here and (not most or here[: len(most)] <= most)
+
+
+def _release(word: str) -> str:
+    """Return the version that a word means, which may be a tag."""
+    match = _TAG.fullmatch(word)
+    return word if match is None else match["version"].replace("_", ".")
 
 
 def _some(tags: Iterable[str]) -> str:
