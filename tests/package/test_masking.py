@@ -26,6 +26,15 @@ def test_a_programs_paths_are_replaced_without_moving_anything(parts: list[bytes
     assert found.count(b"/dbhone////") >= data.count(ROOT)
 
 
+def test_a_home_that_is_reached_by_a_link_is_replaced_where_it_lies_too(tmp_path: Path) -> None:
+    lies, link = tmp_path / "disk", tmp_path / "link"
+    lies.mkdir()
+    link.symlink_to(lies)
+    paths = PrivatePaths.of(link)
+    assert paths.are_in(f"{lies}/scratch/x.c".encode())
+    assert paths.are_in(f"{link}/scratch/x.c".encode())
+
+
 def test_a_longer_name_that_begins_with_the_homes_is_not_replaced() -> None:
     for text in (ROOT + b"-old/x.c", ROOT + b"2/x.c"):
         assert OF_HOME.masked(text) == text

@@ -40,14 +40,17 @@ class PrivatePaths:
 
     @classmethod
     def of(cls, home: Path, named: Iterable[Path] = ()) -> PrivatePaths:
-        """Return the path of a home, and those that were named for a build."""
+        """Return the path of a home, also without links, and those that were named for a build."""
         # Of another folder whose name begins with the home's nothing is replaced.
-        of_home = re.escape(os.fsencode(home)) + rb"(?![\w.+-])"
+        of_home = (
+            re.escape(os.fsencode(path)) + rb"(?![\w.+-])"
+            for path in dict.fromkeys((home, real_path(home)))
+        )
         deepest_first = sorted(named, key=lambda path: len(path.parts), reverse=True)
         of_named = (
             rb"(?<![\w./+-])" + re.escape(os.fsencode(path)) + _OF_SOURCE for path in deepest_first
         )
-        return cls(re.compile(b"|".join((of_home, *of_named))))
+        return cls(re.compile(b"|".join((*of_home, *of_named))))
 
     def are_in(self, data: bytes) -> bool:
         """Return whether one of them stands in a file's bytes."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import platform
+import re
 import shutil
 import tarfile
 from collections.abc import Iterator
@@ -39,6 +40,7 @@ _MAKER = "mmdebstrap"
 _SOURCES = ("sources.list", "sources.list.d/*.list", "sources.list.d/*.sources")
 _TIMEOUT = 1800.0
 _STATUS = "var/lib/dpkg/status"
+_STANDARD = re.compile(rf"(?:/usr)?/lib(?:64|/{platform.machine()}-linux-gnu)?/[^/]+")
 
 
 class Oci(ImageForm):
@@ -110,8 +112,9 @@ def _packages_of(libraries: tuple[str, ...]) -> list[str]:
     argv = ("dpkg-query", "--search", *(f"*/{name}" for name in libraries))
     found = process.run(Command(argv=argv, cwd=Path("/"), env={"LC_ALL": "C"}))
     named: dict[str, str] = {}
-    for line in found.text().splitlines():
-        package, _, path = line.partition(": ")
+    lines = [line.partition(": ") for line in found.text().splitlines()]
+    # Packages for other processors have files of the same names in other folders.
+    for package, _, path in sorted(lines, key=lambda line: not _STANDARD.fullmatch(line[2])):
         named.setdefault(Path(path).name, package.partition(":")[0])
     missing = [name for name in libraries if name not in named]
     if missing:
