@@ -14,7 +14,7 @@ from dbhone.home import Home
 from dbhone.session import Session
 from dbhone.workload import own_suite, suite_tasks
 from dbhone.workload import suite as suites
-from dbhone.workload.suite import ServerSet, StepKind
+from dbhone.workload.suite import Regime, ServerSet, StepKind
 from dbhone.workload.task import Scale, Task
 from tests.workload.live import Live, started
 
@@ -130,6 +130,7 @@ def test_a_users_suite_is_read_as_those_that_ship_are(file: Path) -> None:
         ("[server_sizes.quick]", "[x]", "x: there is no such key", None),
         ("training", "scripts = '..'\ntraining", "not in the folder", "copy the scripts beside it"),
         ("training", "scripts = 'no'\ntraining", "there is no folder", 'scripts = "."'),
+        ("[sets.revenue]", "[sets.'read@home']", "'read@home' has a '@'", None),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(
@@ -142,6 +143,15 @@ def test_what_is_wrong_is_told_with_its_place(
     assert str(file) in caught.value.message
     assert str(path) in caught.value.message or "trained" in told
     assert hint is None or hint in (caught.value.hint or "")
+
+
+def test_what_a_size_does_not_say_is_as_usual(file: Path) -> None:
+    path = file.parent / "mine.toml"
+    given = 'seconds = { read = 1 }\ncache = { os-cached = "8M" }'
+    path.write_text(SUITE.replace("seconds = { read = 1, write = 1 }", given, 1))
+    size = suites.load(load_file(file).suite).server_sizes["quick"]
+    assert size.seconds == {StepKind.READ: 1.0, StepKind.WRITE: 2.0}
+    assert size.cache == {Regime.CACHED: 512 << 20, Regime.OS_CACHED: 8 << 20}
 
 
 @pytest.mark.parametrize(

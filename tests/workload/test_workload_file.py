@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import zipfile
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from dbhone.capture.capture import CaptureOptions, capture
 from dbhone.errors import UsageError
+from dbhone.experiment.model import Experiment
+from dbhone.experiment.server_target import ServerTarget
 from dbhone.workload import suite as suites
 from dbhone.workload.drivers.replay import PLUGIN, HalfOfWorkload
 from dbhone.workload.replay_file import Half, parts_of, write_half
@@ -91,6 +94,17 @@ def test_what_is_no_archive_is_refused(workload: Path) -> None:
             read_header(workload)
 
 
+@pytest.mark.parametrize(("at", "value"), [(8, 1), (10, 14)])
+def test_an_archive_that_is_encrypted_or_packed_in_another_way_is_refused(
+    workload: Path, at: int, value: int
+) -> None:
+    archive = bytearray(workload.read_bytes())
+    archive[archive.index(b"PK\x01\x02") + at] = value
+    workload.write_bytes(archive)
+    with pytest.raises(UsageError, match="packed in another way"):
+        read_header(workload)
+
+
 def test_it_is_a_suite_of_two_halves_with_the_heaviest_statements_as_parts(workload: Path) -> None:
     suite = suites.load(str(workload))
     assert suite.measured() == ("earlier", "later")
@@ -112,6 +126,23 @@ def test_each_kind_of_statement_is_a_set_on_request(workload: Path) -> None:
         assert isinstance(declared, ServerSet)
         job = PLUGIN.job({name: declared.own[name] for name in ("half", "part")})
         assert job == HalfOfWorkload(half=Half.EARLIER, part=number)
+
+
+def test_a_set_on_request_takes_part_where_an_experiment_names_it(workload: Path) -> None:
+    target = ServerTarget.__new__(ServerTarget)
+    target.suite, target.driver = suites.load(str(workload)), PLUGIN
+    name = target.suite.measurable()[2]
+    target.experiment = cast(Experiment, SimpleNamespace(sets=("later", name)))
+    assert target._common_sets(iter([workload.parent])) == ("later", name)
+
+
+def test_the_statements_of_one_kind_are_work_of_the_earlier_half(workload: Path) -> None:
+    suite = suites.load(str(workload))
+    first, second, *_ = (name for name in suite.measurable() if suite.is_on_request(name))
+    assert suite.sharing(first) == {"earlier", first}
+    assert suite.sharing("later") == {"later"}
+    assert {"earlier", first, second} <= suite.sharing("earlier")
+    assert "later" not in suite.sharing("earlier")
 
 
 def test_a_replay_tells_how_many_transactions_it_has(workload: Path, tmp_path: Path) -> None:

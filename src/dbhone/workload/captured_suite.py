@@ -88,6 +88,7 @@ def declared(path: Path) -> dict[str, Any]:
                     "title": part.title,
                     "half": Half.EARLIER,
                     "part": number,
+                    "part_of": Half.EARLIER.value,
                     "group": part.group,
                     "kind": "read",
                     "on_request": True,

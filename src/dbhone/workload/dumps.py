@@ -43,6 +43,7 @@ _ROLE = re.compile(
     re.MULTILINE,
 )
 _NO_ROLES = frozenset({"PUBLIC", "public", "CURRENT_USER", "SESSION_USER", "dbhone"})
+_PREDEFINED = ("pg_", '"pg_')
 _MOST_ROLES = 500
 _ERRORS = (
     re.compile(r"^psql:[^\n]*?: (?:ERROR|FATAL|error): +(.*)$", re.MULTILINE),
@@ -134,6 +135,8 @@ def _roles(dump: Path) -> list[str]:
     with dump.open(encoding="utf-8", errors="replace") as file:
         for line in file:
             found = _ROLE.match(line)
-            if found is not None and found[1] not in _NO_ROLES and len(roles) < _MOST_ROLES:
+            if found is None or found[1] in _NO_ROLES or found[1].startswith(_PREDEFINED):
+                continue
+            if len(roles) < _MOST_ROLES:
                 roles[found[1]] = None
     return list(roles)

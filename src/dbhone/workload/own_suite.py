@@ -30,7 +30,8 @@ _KINDS = (".lua", ".sql")
 _LONGEST = 1 << 20
 _MOST = 200
 _NAME = re.compile(r"[\w-][\w. -]*(?:/[\w-][\w.-]*)*")
-_USED = re.compile(r"dofile\(here \.\. \"([^\"]+)\"\)")
+USED = re.compile(r'dofile\(here \.\. "([^"]+)"\)')
+"""How a script names another that it uses."""
 
 
 def is_own(name: str) -> bool:
@@ -154,7 +155,7 @@ def _text(path: Path) -> str:
 
 
 def _check_used(script: Path, text: str, beside: Mapping[str, Path]) -> None:
-    for name in _USED.findall(text):
+    for name in USED.findall(text):
         if name not in beside and ("/" in name or not (SHARED / name).is_file()):
             raise UsageError(
                 f"{script} uses {name}, which is neither beside it nor a script of sysbench:micro",

@@ -21,6 +21,7 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    field_validator,
     model_validator,
 )
 from pydantic_core import ErrorDetails
@@ -38,6 +39,8 @@ _SCRIPTED = "pgbench"
 _OWN_DRIVER = "sysbench"
 """The driver of users' suites."""
 _MIB = 1024**2
+THREADS_SIGN = "@"
+"""What stands between the name of a set and a number of threads."""
 
 
 class Regime(StrEnum):
@@ -103,7 +106,7 @@ class ServerSet(_Section):
     not measured: it only fills caches. One that is ``on_request`` takes part only where an
     experiment names it. ``threads`` fixes the number of clients. With ``events`` the set ends after
     this many of them, and the size's seconds are an estimate. ``kind`` follows from the group
-    unless it is given.
+    unless it is given. All the work of a set that is ``part_of`` another is the other's, too.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -113,6 +116,7 @@ class ServerSet(_Section):
     kind: StepKind = StepKind.READ
     warm_up: bool = False
     on_request: bool = False
+    part_of: str | None = None
     threads: int | None = None
     events: int | None = Field(default=None, ge=1)
     parts: dict[str, PartOfSet] = Field(default_factory=dict)
@@ -143,6 +147,11 @@ class ServerSet(_Section):
         return self.parts[key].title if key else self.title
 
 
+_SECONDS: dict[StepKind, float] = dict.fromkeys(StepKind, 2.0)
+_CACHE: dict[Regime, int] = {Regime.CACHED: 512 * _MIB, Regime.OS_CACHED: 16 * _MIB}
+"""What a size has unless its file says otherwise."""
+
+
 class ServerSize(_Section):
     """A named size of a server's suite: the seconds of a step, the clients, the server's cache.
 
@@ -155,11 +164,18 @@ class ServerSize(_Section):
 
     threads: tuple[int, ...] = Field(default=(4,), min_length=1)
     spare_connections: int = Field(default=20, ge=1)
-    seconds: dict[StepKind, float] = dict.fromkeys(StepKind, 2.0)
-    cache: dict[Regime, Annotated[int, BeforeValidator(parse_size)]] = {
-        Regime.CACHED: 512 * _MIB,
-        Regime.OS_CACHED: 16 * _MIB,
-    }
+    seconds: dict[StepKind, float] = _SECONDS
+    cache: dict[Regime, Annotated[int, BeforeValidator(parse_size)]] = _CACHE
+
+    @field_validator("seconds")
+    @classmethod
+    def _all_seconds(cls, given: dict[StepKind, float]) -> dict[StepKind, float]:
+        return _SECONDS | given
+
+    @field_validator("cache")
+    @classmethod
+    def _all_caches(cls, given: dict[Regime, int]) -> dict[Regime, int]:
+        return _CACHE | given
 
     @property
     def own(self) -> dict[str, Any]:
@@ -190,6 +206,16 @@ class Suite(_Section):
     sets: dict[str, NumberedSet | ServerSet] = Field(min_length=1)
     scripts: Path = Path()
 
+    @field_validator("sets")
+    @classmethod
+    def _can_be_named(
+        cls, sets: dict[str, NumberedSet | ServerSet]
+    ) -> dict[str, NumberedSet | ServerSet]:
+        wrong = next((name for name in sets if THREADS_SIGN in name), None)
+        if wrong is not None:
+            raise ValueError(f"'{wrong}' has a '{THREADS_SIGN}', which a number of threads follows")
+        return sets
+
     def sizes(self) -> tuple[str, ...]:
         """Return the names of the sizes that every set has, smallest first."""
         if self.server_sizes:
@@ -216,6 +242,12 @@ class Suite(_Section):
         """Return whether a set takes part only where an experiment names it."""
         declared = self.sets[name]
         return isinstance(declared, ServerSet) and declared.on_request
+
+    def sharing(self, name: str) -> frozenset[str]:
+        """Return the sets that have work in common with a set, and itself."""
+        whole = _part_of(self.sets[name])
+        parts = (other for other, declared in self.sets.items() if _part_of(declared) == name)
+        return frozenset({name, *parts, *((whole,) if whole is not None else ())})
 
     def writes(self, name: str) -> bool:
         """Return whether clients of a server change its data in a set, be it in a part only."""
@@ -358,6 +390,10 @@ def check_size(suite: Suite, size: str) -> None:
     """Raise UnknownName unless the suite has this size."""
     if size not in suite.sizes():
         raise UnknownName("size", size, suite.sizes())
+
+
+def _part_of(declared: NumberedSet | ServerSet) -> str | None:
+    return declared.part_of if isinstance(declared, ServerSet) else None
 
 
 def _warms_up(declared: NumberedSet | ServerSet) -> bool:

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dbhone.workload.suite import Regime
+from dbhone.workload.suite import THREADS_SIGN, Regime
 
-_THREADS = "@"
 _SLOWEST_MACHINE = 100
 """How many times longer than the suite's estimate a run may take before it counts as hung."""
 D = TypeVar("D", bound="DataSet")
@@ -139,7 +138,7 @@ class Task:
     @property
     def suite_set(self) -> str:
         """The name of the set in the suite's file."""
-        return self.set.partition(_THREADS)[0]
+        return self.set.partition(THREADS_SIGN)[0]
 
     def with_seed(self, seed: int) -> Task:
         """Return the task on other random data."""
@@ -205,4 +204,4 @@ def _plain_fields(value: Any) -> dict[str, object]:
 
 def name_at_threads(name: str, threads: int) -> str:
     """Return the name of a set that is measured at several numbers of threads."""
-    return f"{name}{_THREADS}{threads}"
+    return f"{name}{THREADS_SIGN}{threads}"

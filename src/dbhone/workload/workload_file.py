@@ -38,6 +38,9 @@ _HEADER, _TRANSACTIONS = "workload.json", "transactions.jsonl"
 _LONGEST_HEADER = 256 << 20
 _LONGEST_LINE = 256 << 20
 _COMPRESSION = 1
+_USUAL = (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED)
+_ENCRYPTED = 0x1
+_DAMAGED = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError)
 
 StatementKind = Literal["text", "bound", "named"]
 Count = Annotated[int, Field(ge=0)]
@@ -261,8 +264,10 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
         with zipfile.ZipFile(path) as file:
             if sorted(file.namelist()) != sorted((_HEADER, _TRANSACTIONS)):
                 raise UsageError(f"{path} is not a workload file: it has other members")
+            if any(not _is_usual(member) for member in file.infolist()):
+                raise UsageError(f"{path} is not a workload file: it is packed in another way")
             yield file
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError) as error:
+    except (*_DAMAGED, UnicodeDecodeError) as error:
         raise UsageError(
             f"{path} is not a whole workload file: {_first_line(error)}",
             hint="'hone capture' makes workload files",
@@ -271,6 +276,11 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
         raise UsageError(
             f"cannot read {path}: {error.strerror}", hint="'hone capture' makes a workload file"
         ) from error
+
+
+def _is_usual(member: zipfile.ZipInfo) -> bool:
+    """Return whether a member is packed as hone does it, and not encrypted."""
+    return not member.flag_bits & _ENCRYPTED and member.compress_type in _USUAL
 
 
 def _first_line(error: Exception) -> str:

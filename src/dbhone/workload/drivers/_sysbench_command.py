@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,8 +9,7 @@ from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
 from dbhone.workload.drivers._sysbench_output import PERCENTILE
 from dbhone.workload.drivers.base import INTERVAL, SHORTEST_WITH_INTERVALS
-
-_USED = re.compile(r'dofile\(here \.\. "([^"]+)"\)')
+from dbhone.workload.own_suite import USED
 
 
 def command_line(
@@ -38,7 +36,7 @@ def with_used(*scripts: Path) -> tuple[Path, ...]:
         script = unread.pop(0)
         if script not in known:
             known.append(script)
-            used = _USED.findall(script.read_text(encoding="utf-8"))
+            used = USED.findall(script.read_text(encoding="utf-8"))
             unread += [(script.parent / name).resolve() for name in used]
     return tuple(known)
 
