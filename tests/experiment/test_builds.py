@@ -6,20 +6,28 @@ import dataclasses
 import os
 import threading
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from dbhone.compilation import profile
 from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.profile import Profile, ProfileFacts
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.errors import SourceError, UsageError
+from dbhone.experiment import builds
 from dbhone.experiment.builds import BuildService, check_trainable, recognise
 from dbhone.experiment.events import Event, Note, WaitBegan, WaitEnded
 from dbhone.experiment.model import Training
+from dbhone.experiment.plan import DONE, Train
+from dbhone.experiment.target import BuildResult
 from dbhone.host_lock import hold_host_lock
 from dbhone.session import Session
 from dbhone.workload.task import Scale
+from tests.compilation.tiny import make_tree
 from tests.dbms.mysql_trees import Tree
+from tests.experiment.pretended import pretended_build
 from tests.source.make_elf import elf
 
 
@@ -96,6 +104,31 @@ def test_a_wait_for_another_hone_counts_while_it_lasts_and_no_longer(session: Se
     ]
     assert during > 0
     assert service.waited == during
+
+
+def test_what_another_hone_has_trained_while_this_one_waited_is_not_trained_again(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would replace a profile of which a build was made already."""
+    service = BuildService(session, lambda _: None)
+    build = pretended_build(tmp_path / "build")
+    result = BuildResult(build=build, tree=make_tree(tmp_path / "source"), reused=True)
+    monkeypatch.setattr(service, "_results", {"instrumented": result})
+    monkeypatch.setattr(builds, "check_trainable", lambda *_: None)
+    found = Profile(tmp_path, cast(ProfileFacts, None))
+    answers = iter((None, found))
+    monkeypatch.setattr(profile, "find_profile", lambda *_: next(answers))
+    step = Train(
+        label="rel",
+        subjects=("rel",),
+        makes="profile",
+        cost=DONE,
+        needs=("instrumented",),
+        inputs=build.manifest.inputs,
+        training=Training(suite="speedtest1", scale=Scale(size="smoke"), sets=("main",)),
+    )
+    service.perform(step)
+    assert service._results["profile"] is found
 
 
 def test_a_set_that_a_version_lacks_cannot_be_trained_on(tmp_path: Path) -> None:

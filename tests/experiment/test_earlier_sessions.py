@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
-from dbhone.experiment.earlier_sessions import progress_of
+import pytest
+
+from dbhone.errors import UsageError
+from dbhone.experiment.earlier_sessions import EarlierSessions, progress_of
 from dbhone.measurement.store import Store
 from tests.measurement.store_records import MOMENT, begin, invocation, subject
 
@@ -21,6 +27,23 @@ def test_a_block_counts_once_all_sound_subjects_have_measured_it(store: Store) -
     store.set_subject(number, 1, subject("pgo", broken="it crashed"))
     broken = progress_of(store.run(number), store)
     assert (broken.blocks, broken.broken) == (3, {"pgo": "it crashed"})
+
+
+@pytest.mark.parametrize(
+    ("measured", "later", "refused"), [(True, 1.0, True), (True, -1.0, False), (False, 1.0, False)]
+)
+def test_a_dump_that_was_written_since_the_run_began_is_refused_once_something_is_measured(
+    store: Store, tmp_path: Path, measured: bool, later: float, refused: bool
+) -> None:
+    run = store.run(begin(store))
+    dump = tmp_path / "shop.dump"
+    dump.touch()
+    written = run.created_at.timestamp() + later
+    os.utime(dump, (written, written))
+    earlier = EarlierSessions(run, {}, frozenset({"rel"} if measured else ()))
+    said = pytest.raises(UsageError, match=f"shop.dump was written after run {run.id} began")
+    with said if refused else contextlib.nullcontext():
+        earlier.check_files([dump, tmp_path / "gone.dump"])
 
 
 def test_a_run_that_has_measured_nothing_does_not_know_how_long_a_block_takes(

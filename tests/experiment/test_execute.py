@@ -19,6 +19,8 @@ from dbhone.errors import (
     NoSpaceError,
     ServerError,
     SettingsError,
+    SourceError,
+    ToolError,
     UsageError,
 )
 from dbhone.experiment import earlier_sessions, execute
@@ -315,14 +317,15 @@ def test_a_subject_that_fails_a_test_is_broken_and_a_footnote_shows_what_the_tes
     assert len(note.text) < 400
 
 
+@pytest.mark.parametrize("error", [BuildError, SourceError, ToolError])
 def test_an_optional_subject_whose_build_fails_is_left_out_and_the_others_are_measured(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, error: type[HoneError]
 ) -> None:
     perform = PretendedService.perform
 
     def fail(service: PretendedService, step: PlanStep) -> bool:
         if isinstance(step, Compile) and step.subjects == ("pgo",):
-            raise BuildError("the compiler crashed")
+            raise error("the compiler crashed")
         return perform(service, step)
 
     monkeypatch.setattr(PretendedService, "perform", fail)
@@ -330,7 +333,7 @@ def test_an_optional_subject_whose_build_fails_is_left_out_and_the_others_are_me
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
     texts = [each.text for each in run.warnings if each.subject == "pgo"]
     assert texts == ["pgo was left out: its build failed: the compiler crashed"]
-    with pytest.raises(BuildError) as failed:
+    with pytest.raises(error) as failed:
         bench.execute(AMPLE.replace("optional = true", "optional = false"))
     with pytest.raises(
         DriverError, match=r"left out: pgo \(its build failed: the compiler"
@@ -372,6 +375,31 @@ def test_a_subject_that_broke_takes_no_part_when_the_run_goes_on(bench: Bench) -
     bench.execute(AMPLE, run)
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
     assert not any("pgo" in label for _, label in bench.begun())
+
+
+def test_a_subject_that_was_left_out_is_asked_nothing_when_the_run_goes_on(
+    bench: Bench, failed_once: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = CONFIGURED.replace('dbms = "mariadb"', 'dbms = "mariadb", variant = "o3"')
+    text = text.replace(
+        "b = {", 'c = { like = "a", settings = { sync_binlog = 1 } }\nb = { optional = true,'
+    )
+    asked: list[str] = []
+
+    def ask(_: object, subject: SubjectDeclaration, *__: object) -> None:
+        asked.append(subject.name)
+
+    def leave_out(execution: Execution, *_: object) -> None:
+        execution._participants.leave_out({"b": "it lacks its allocator"})
+
+    monkeypatch.setattr(bench.target, "check_settings", ask, raising=False)
+    with monkeypatch.context() as patched:
+        patched.setattr(Execution, "_check_machine", leave_out)
+        run = bench.execute(text)
+    bench.store.record(run.id, invocation(0, "a", failure="it crashed"))
+    asked.clear()
+    bench.execute(text, bench.run)
+    assert set(asked) == {"a", "c", "control"}
 
 
 def test_a_subject_that_breaks_while_it_is_measured_is_kept_as_broken_before_measuring_ends(

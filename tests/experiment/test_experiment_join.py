@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dbhone.dbms.base import load_dbms
 from dbhone.errors import UnknownName, UsageError
 from dbhone.experiment.join import joining_name, joining_text
 from dbhone.experiment.load import parse
@@ -96,6 +97,19 @@ def test_the_work_and_the_settings_are_those_of_the_run() -> None:
     table = tomllib.loads(text_of("8.0.12"))
     assert table["workload"] == tomllib.loads(EXPERIMENT)["workload"]
     assert table["config"] == tomllib.loads(EXPERIMENT)["config"]
+
+
+def test_without_a_budget_there_is_time_for_what_must_be_compiled() -> None:
+    compiled = replace(version("8.0.36"), source="git:URL@mysql-8.0.36", variant=None)
+    design = DesignOptions(budget=None, target=0.02, seed=3)
+
+    def budget(*versions: KnownVersion) -> float:
+        return parse(
+            joining_text(a_run(), "mysql", versions, design), name="x"
+        ).design.budget_seconds
+
+    ready_made = budget(version("8.0.36"))
+    assert budget(compiled) == ready_made + load_dbms("mysql").build_seconds
 
 
 def test_a_run_that_was_measured_in_layouts_cannot_be_joined() -> None:

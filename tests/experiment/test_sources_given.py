@@ -38,6 +38,11 @@ def test_several_are_named() -> None:
         with_sources(TWO, ["apt:mysql"])
 
 
+def test_they_may_be_written_in_one_line() -> None:
+    found = with_sources('sources = { mysql = "apt:mysql" }\n', ["git:URL"])
+    assert found == 'sources = { mysql = "git:URL" }\n'
+
+
 def test_a_name_that_is_not_there_is_refused_with_the_nearest() -> None:
     with pytest.raises(UnknownName, match="there is no source 'mysqld'") as found:
         with_sources(ONE, ["mysqld=apt:mysql"])

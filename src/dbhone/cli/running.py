@@ -19,7 +19,7 @@ from dbhone.experiment.builds import BuildService, recognise
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.execute import Execution
 from dbhone.experiment.goals import check_folders, missing_for
-from dbhone.experiment.load import SOURCE_SYNTAX, parse, recorded
+from dbhone.experiment.load import SOURCE_SYNTAX, recorded
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import PlanProgress
 from dbhone.experiment.planning import make_plan
@@ -89,12 +89,6 @@ _DESIGN = (
     ),
     click.option("--seed", type=SEED, help="Seed of the random order."),
 )
-
-
-def experiment_of(context: Context, run: Run) -> Experiment:
-    """Return the experiment of a run, from the text that the run keeps."""
-    known = known_versions(context.home)
-    return parse(run.experiment, name=run.experiment_name, versions=known, home=context.home)
 
 
 def design_options(function: F) -> F:

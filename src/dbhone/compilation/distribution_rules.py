@@ -42,12 +42,17 @@ def check_packaging(inputs: BuildInputs, dbms: Dbms, tree: Path, compiler: Compi
             f"a distribution's flags are gcc's, and {compiler.label} does not take them all",
             hint=_POSSIBLE,
         )
-    if not (tree / _RULES).is_file():
+    if not has_rules(tree):
         raise SourceError(
             f"the source has no {_RULES}, by which a distribution makes packages",
             hint="take a source package of your distribution, such as apt:postgresql-15",
         )
     _check_dependencies(dbms, tree)
+
+
+def has_rules(tree: Path) -> bool:
+    """Return whether a source is a distribution's source package, which packages are made by."""
+    return (tree / _RULES).is_file()
 
 
 def _check_dependencies(dbms: Dbms, tree: Path) -> None:

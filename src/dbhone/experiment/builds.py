@@ -178,7 +178,11 @@ class BuildService:
         if known is not None:
             return BuildResult(build=known, tree=tree, reused=True)
         whole = self._unpacked(source)
-        build = self.exclusively(lambda: ready_made.adopt(whole, self.session))
+        build = self.exclusively(
+            lambda: (
+                ready_made.find(self.session.home, whole) or ready_made.adopt(whole, self.session)
+            )
+        )
         return BuildResult(build=build, tree=whole, reused=False)
 
     def _unpacked(self, source: str) -> SourceTree:
@@ -269,13 +273,19 @@ class BuildService:
         workload = training_workload(step.training)
         known = profile.find_profile(self.session.home, build, workload)
         if known is None:
-            key = profile.training_key(build, workload)
-            new_profile = self.exclusively(lambda: self._make_profile(step, build, key))
+            new_profile = self.exclusively(lambda: self._make_profile(step, build, workload))
         self._results[step.makes] = known or new_profile
         return known is not None
 
-    def _make_profile(self, step: Train, build: Build, key: str) -> Profile:
-        """Train an instrumented build; return the profile, checked and kept."""
+    def _make_profile(self, step: Train, build: Build, workload: object) -> Profile:
+        """Train an instrumented build; return the profile, checked and kept.
+
+        If another hone has trained it meanwhile, return that one's.
+        """
+        known = profile.find_profile(self.session.home, build, workload)
+        if known is not None:
+            return known
+        key = profile.training_key(build, workload)
         with self._counters_folder(build) as folder:
             return self._trained_profile(step, build, key, folder)
 

@@ -6,13 +6,15 @@ A session that goes on with a run refuses to compare what was measured then with
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
 from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService
-from dbhone.experiment.model import SubjectDeclaration
+from dbhone.experiment.load import DATA_PATHS
+from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.participants import LEFT_OUT
 from dbhone.experiment.plan import Fetch, PlanProgress
 from dbhone.experiment.target import Target
@@ -20,6 +22,7 @@ from dbhone.experiment.warnings import changed_settings
 from dbhone.measurement.record import Run, Subject
 from dbhone.measurement.store import Done, Store
 from dbhone.source.tree import kept_tree
+from dbhone.workload.captured_suite import is_workload_file
 
 
 def progress_of(run: Run, store: Store) -> PlanProgress:
@@ -40,6 +43,26 @@ def progress_of(run: Run, store: Store) -> PlanProgress:
         left_out={name: why for name, why in out.items() if name not in measured},
         broken=broken,
     )
+
+
+def users_files(experiment: Experiment) -> Iterator[Path]:
+    """Yield a user's captured workloads, and the dumps or data directories that they are run on."""
+    trainings = (subject.training for subject in experiment.subjects if subject.training)
+    asked = ((training.suite, training.scale) for training in trainings)
+    for suite, scale in ((experiment.suite, experiment.scale), *asked):
+        if is_workload_file(suite):
+            yield Path(suite)
+        yield from (Path(str(scale.data[key])) for key in DATA_PATHS & scale.data.keys())
+
+
+def check_unchanged(run: Run, files: Iterable[Path]) -> None:
+    """Raise UsageError if a file was written after a run began, which keeps only where it is."""
+    for path in files:
+        if path.exists() and path.stat().st_mtime > run.created_at.timestamp():
+            raise UsageError(
+                f"{path} was written after run {run.id} began, which had another",
+                hint="begin a new run",
+            )
 
 
 def _whole_blocks(done: Collection[Done], sound: Collection[str]) -> int:
@@ -69,6 +92,11 @@ class EarlierSessions:
         earlier = kept_tree(digest, service.session.home)
         if earlier is not None:
             service.use_tree(step.reference, earlier)
+
+    def check_files(self, files: Iterable[Path]) -> None:
+        """Refuse a user's workload or data that was written after the run began to measure."""
+        if self._measured:
+            check_unchanged(self._run, files)
 
     def check_source(self, step: Fetch, service: BuildService) -> None:
         """Refuse another source than the run began with.

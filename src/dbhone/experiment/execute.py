@@ -22,11 +22,12 @@ from dbhone.errors import (
     MachineError,
     ProfileError,
     ServerError,
+    SourceError,
     ToolError,
     disk_full,
 )
 from dbhone.experiment.builds import BuildService
-from dbhone.experiment.earlier_sessions import EarlierSessions, progress_of
+from dbhone.experiment.earlier_sessions import EarlierSessions, progress_of, users_files
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Listener
 from dbhone.experiment.measure import Measuring, check_conditions
@@ -76,6 +77,9 @@ from dbhone.session import Session
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import Verification, check_needs
 
+_UNABLE = (BuildError, ProfileError, DriverError, ServerError, SourceError, ToolError)
+"""The errors by which a build says that it cannot be made here."""
+
 
 class Execution:
     """One session's work on one run. With ``refresh`` it looks whether sources have changed."""
@@ -119,6 +123,7 @@ class Execution:
         """Work until the run is done. Raises what stopped it; the run's state says so too."""
         self._store.update_run(self._run.id, state=RunState.RUNNING)
         try:
+            self._earlier.check_files(users_files(self._experiment))
             self._walk(self._make_plan())
         except (KeyboardInterrupt, Interrupted):
             self._recorder.close(RunState.INTERRUPTED, "interrupted by the user")
@@ -138,6 +143,8 @@ class Execution:
         progress = self._progress
         for name, reason in progress.broken.items():
             self._recorder.note(f"{name} broke before: {reason}")
+        for name, reason in (*progress.broken.items(), *progress.left_out.items()):
+            self._participants.remove(name, reason)
         plan = make_plan(self._experiment, self._estimator, progress)
         absent = set(plan.left_out) - progress.broken.keys() - progress.left_out.keys()
         reasons = {name: plan.left_out[name] for name in plan.left_out if name in absent}
@@ -156,7 +163,7 @@ class Execution:
                 try:
                     with reporter.step(step, self._participants.expected(step)) as report:
                         self._perform(step, plan, report)
-                except (BuildError, ProfileError, DriverError, ServerError) as error:
+                except _UNABLE as error:
                     self._do_without(step, error)
                 else:
                     self._participants.performed(step, report)

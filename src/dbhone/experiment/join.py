@@ -10,7 +10,13 @@ from typing import Any
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import UnknownName, UsageError
 from dbhone.experiment.subjects import CONTROL
-from dbhone.experiment.templates import DesignOptions, design_table, file_text, version_table
+from dbhone.experiment.templates import (
+    DesignOptions,
+    design_table,
+    file_text,
+    is_ready_made,
+    version_table,
+)
 from dbhone.measurement.record import Run
 from dbhone.source.known_versions import KnownVersion
 from dbhone.versions import age
@@ -47,10 +53,12 @@ def joining_text(
     _check_joinable(run, dbms, sound, new, earlier=order)
     anchor = _anchor(run, anchor, sound, new)
     names = sorted([anchor, *new], key=age)
-    title = load_dbms(dbms).title
+    system = load_dbms(dbms)
+    compiled = [version for version in versions if not is_ready_made(version)]
+    building = len(compiled) * system.build_seconds
     return file_text(
         f"Written by `hone history --join {run.id}`: joins that run through {anchor}.",
-        {"title": f"{title} {' and '.join(new)} beside {anchor}", "base": names[0]},
+        {"title": f"{system.title} {' and '.join(new)} beside {anchor}", "base": names[0]},
         {
             "history": {"order": names},
             "sources": _source(declared, anchor)
@@ -62,7 +70,7 @@ def joining_text(
             },
             **{name: declared.get(name, {}) for name in _KEPT},
             "workload": declared["workload"] | ({"sets": sets} if sets else {}),
-            "design": _design(run, declared) | design_table(design, len(names) + 1),
+            "design": _design(run, declared) | design_table(design, len(names) + 1, building),
         },
     )
 

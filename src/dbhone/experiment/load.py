@@ -21,6 +21,7 @@ from dbhone.experiment.schema import Data, ExperimentFile, Locator, keys_of_data
 from dbhone.experiment.subjects import with_varied
 from dbhone.files import absolute_path, expanded_path
 from dbhone.home import Home
+from dbhone.measurement.record import Run
 from dbhone.source.fixes import is_patch
 from dbhone.source.known_versions import PREFIX, KnownVersions, known_versions
 from dbhone.workload import own_suite
@@ -32,7 +33,7 @@ SOURCE_SYNTAX = "[NAME=]SOURCE"
 """How a user names a source that is taken instead of a file's."""
 _TABLE = "sources"
 _FILES = "files"
-_PATHS = frozenset({"dump", "folder"})
+DATA_PATHS = frozenset({"dump", "folder"})
 """The keys of data that name files."""
 _FOLDER = "dir:"
 _CAPTURING = "'hone capture' makes a workload file of your server's log"
@@ -150,6 +151,12 @@ def recorded(
     return dataclasses.replace(laid_out, design=experiment.design)
 
 
+def experiment_of(run: Run, home: Home) -> Experiment:
+    """Return the experiment of a run, from the text and the files that the run keeps."""
+    known = known_versions(home)
+    return parse(run.experiment, name=run.experiment_name, versions=known, home=home)
+
+
 def _with_known(
     where: Locator, declared: ExperimentFile, versions: KnownVersions | None
 ) -> ExperimentFile:
@@ -242,7 +249,7 @@ def _captured_files(declared: ExperimentFile) -> Iterator[tuple[str, tuple[str, 
         if section is not None and section.suite and is_workload_file(section.suite):
             yield section.suite, (name, "suite"), _CAPTURING
             for key, value in keys_of_data(section.data).items():
-                if key in _PATHS:
+                if key in DATA_PATHS:
                     yield str(value), (name, "data"), _DUMPING
     for name, subject in declared.subjects.items():
         if subject.train_suite and is_workload_file(subject.train_suite):
@@ -254,7 +261,7 @@ def _data_beside(data: Data, folder: Path) -> Data:
     if isinstance(data, str):
         return _path_beside(data, folder)
     return {
-        key: _path_beside(value, folder) if key in _PATHS and isinstance(value, str) else value
+        key: _path_beside(value, folder) if key in DATA_PATHS and isinstance(value, str) else value
         for key, value in data.items()
     }
 
@@ -295,7 +302,7 @@ def with_sources(text: str, given: Sequence[str]) -> str:
     except (ParseError, RecursionError):
         return text
     sources = document.get(_TABLE)
-    if not isinstance(sources, tomlkit.items.Table) or not sources:
+    if not isinstance(sources, tomlkit.items.AbstractTable) or not sources:
         return text
     for word in given:
         name, reference = _parted(word, tuple(sources))

@@ -8,13 +8,12 @@ from typing import Any
 from dbhone.compilation.manifest import Build
 from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService
-from dbhone.experiment.load import parse
+from dbhone.experiment.load import experiment_of
 from dbhone.experiment.model import Training
 from dbhone.experiment.run_lifecycle import as_begun
 from dbhone.experiment.templates import file_text
 from dbhone.experiment.verifying import AskedWorkload, build_like, usual_base, verify_build
 from dbhone.measurement.record import Run, Subject
-from dbhone.source.known_versions import known_versions
 from dbhone.verification.outcome import Grade
 from dbhone.verification.outcome_store import OutcomeStore
 from dbhone.verification.verify import Verification
@@ -56,6 +55,5 @@ def repeated_text(declared: Mapping[str, Any], package: str) -> str:
 
 def training_of(run: Run, subject: Subject, service: BuildService) -> Training | None:
     """Return what a run's subject was trained on, None if it was not."""
-    versions = known_versions(service.session.home)
-    experiment = parse(run.experiment, name=run.experiment_name, versions=versions)
+    experiment = experiment_of(run, service.session.home)
     return as_begun(experiment, run).subject(subject.name).training

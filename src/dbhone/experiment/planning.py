@@ -35,6 +35,7 @@ from dbhone.experiment.targets import target_class
 from dbhone.measurement.record import Role
 from dbhone.units import count_of
 from dbhone.verification.verify import expected_seconds
+from dbhone.workload.suite import Regime
 
 _PROBE_SECONDS = 0.3
 _SOURCE_SECONDS = 15.0
@@ -169,6 +170,8 @@ def _machine_check(
     what = [*compilers, *levers]
     if experiment.awake:
         what.append("CPUs that stay awake")
+    if experiment.scale.regime is Regime.COLD:
+        what.append("files that can leave the page cache")
     if experiment.verification is not None:
         what.append(f"what the grade {experiment.verification.value} needs")
     if what:

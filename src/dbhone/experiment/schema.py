@@ -155,7 +155,7 @@ class WorkloadSection(_Section):
 
     suite: str
     size: str = "quick"
-    sets: Words | None = None
+    sets: Annotated[Words | None, Field(min_length=1)] = None
     threads: Annotated[Numbers | None, Field(strict=False, min_length=1)] = None
     regime: Annotated[Regime, _one_of(Regime)] = Regime.CACHED
     tables: int | None = Field(default=None, ge=1, le=10_000)

@@ -254,7 +254,7 @@ class ServerTarget(Target):
         return Schedule(tasks=tasks, steps=steps, seconds=seconds)
 
     def _steps(self, task: Task) -> Iterator[Step]:
-        declared = self.suite.sets[task.suite_set]
+        declared, trained = self.suite.sets[task.suite_set], self.experiment.trained_sets
         for key in declared.keys():  # noqa: SIM118 - a method of ours, not a dict's
             group = declared.group_of(key)
             assert group is not None
@@ -263,7 +263,7 @@ class ServerTarget(Target):
                 key=key,
                 title=declared.title_of(key),
                 group=group,
-                in_sample=task.suite_set in self.experiment.trained_sets,
+                in_sample=not trained.isdisjoint(self.suite.sharing(task.suite_set)),
                 threads=task.run.threads if task.run else None,
             )
 

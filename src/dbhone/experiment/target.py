@@ -239,7 +239,8 @@ class Target(ABC):
         """Return the requested sets that the versions of all subjects have."""
         requested = self.suite.measured()
         if self.experiment.sets is not None:
-            requested = tuple(name for name in requested if name in self.experiment.sets)
+            measurable = self.suite.measurable()
+            requested = tuple(name for name in measurable if name in self.experiment.sets)
         common = frozenset.intersection(
             *(frozenset(self.driver.sets(requested, tree)) for tree in set(trees))
         )

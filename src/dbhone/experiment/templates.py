@@ -193,7 +193,7 @@ def history_text(
     system = load_dbms(dbms)
     names = [version.name for version in versions]
     first, *others = versions
-    compiled = [version for version in versions if not _is_ready_made(version)]
+    compiled = [version for version in versions if not is_ready_made(version)]
     left_out = {"optional": True} if optional else {}
     chosen = {"variant": variant, "compiler": compiler}
     given = {key: value for key, value in chosen.items() if value is not None}
@@ -221,7 +221,8 @@ def history_text(
     )
 
 
-def _is_ready_made(version: KnownVersion) -> bool:
+def is_ready_made(version: KnownVersion) -> bool:
+    """Return whether a version is not compiled, but fetched as a program."""
     kind = kind_of(parse_reference(version.source).kind)
     return kind.ready_made or version.variant == READY_MADE
 

@@ -28,7 +28,7 @@ from dbhone.analysis.trust import doing_other_work
 from dbhone.analysis.verdict import MINIMUM_BLOCKS, Effect, Verdict
 from dbhone.analysis.warnings import refused
 from dbhone.errors import BudgetSpentError, UsageError
-from dbhone.experiment.load import parse, recorded
+from dbhone.experiment.load import experiment_of, recorded
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.run_lifecycle import begin, take_over
 from dbhone.measurement.record import REJECTED, Run, Warning
@@ -322,7 +322,7 @@ def run_search(
     unfinished = [run for run in runs_named(request.name, store)[-1:] if not has_ended(run)]
     for run in unfinished:
         take_over(run, session, store)
-        complete(parse(run.experiment, name=run.experiment_name, home=session.home), run)
+        complete(experiment_of(run, session.home), run)
     executed = bool(unfinished)
     while True:
         ended = [keep_rejection(request, run, store) for run in runs_named(request.name, store)]

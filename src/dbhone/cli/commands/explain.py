@@ -12,7 +12,6 @@ from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import check_output, force_option, output_option, write_output
 from dbhone.cli.progress import shown
-from dbhone.cli.running import experiment_of
 from dbhone.cli.setting_up import agree, ensure_installed
 from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService
@@ -25,6 +24,7 @@ from dbhone.experiment.explaining import (
     rebuilding,
 )
 from dbhone.experiment.goals import missing_for_build, together
+from dbhone.experiment.load import experiment_of
 from dbhone.experiment.model import Experiment
 from dbhone.measurement.record import Run
 from dbhone.measurement.stack_sampling import FREQUENCY, check_sampling, clock
@@ -102,7 +102,7 @@ def command(
     with open_store(context) as store:
         stored = find_run(store, run)
         page = build_page(stored, store.samples(stored.id))
-    experiment = experiment_of(context, stored)
+    experiment = experiment_of(stored, context.home)
     if subject is not None:
         experiment.subject(subject)
     chosen, on = _chosen(page, subject, step)

@@ -13,6 +13,7 @@ from dbhone.cli.generated import GeneratedOptions, generated_options, write_or_e
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import words
 from dbhone.errors import UsageError
+from dbhone.experiment.earlier_sessions import check_unchanged, users_files
 from dbhone.experiment.join import joining_name, joining_text
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
@@ -127,7 +128,7 @@ def _versions(context: Context, dbms: str, options: _Options) -> tuple[KnownVers
 
 def _joining(context: Context, dbms: str, options: _Options) -> Experiment:
     given_options = [
-        name for name in ("suite", "size", "threads") if getattr(options, name) is not None
+        name for name in ("suite", "data", "size", "threads") if getattr(options, name) is not None
     ]
     if given_options:
         raise UsageError(
@@ -141,10 +142,10 @@ def _joining(context: Context, dbms: str, options: _Options) -> Experiment:
                 " versions are"
             )
     named = words(options.versions)
+    known = known_versions(context.home)
     if options.source is not None:
         versions = tagged_versions(dbms, options.source, named, options.every)
     else:
-        known = known_versions(context.home)
         versions = tuple(known.find(dbms, word) for word in named)
     with open_store(context) as store:
         run = find_run(store, options.join or "")
@@ -156,7 +157,9 @@ def _joining(context: Context, dbms: str, options: _Options) -> Experiment:
         anchor=options.anchor,
         sets=words(options.sets),
     )
-    return parse(text, name=joining_name(run, dbms), options=OPTIONS)
+    experiment = parse(text, name=joining_name(run, dbms), versions=known, options=OPTIONS)
+    check_unchanged(run, users_files(experiment))
+    return experiment
 
 
 PLUGIN = command

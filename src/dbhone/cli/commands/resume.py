@@ -15,12 +15,12 @@ from dbhone.cli.running import (
     answer,
     check_rest,
     execute,
-    experiment_of,
     force_small_budget_option,
     tolerance_option,
 )
 from dbhone.errors import UsageError
 from dbhone.experiment.earlier_sessions import progress_of
+from dbhone.experiment.load import experiment_of
 from dbhone.experiment.run_lifecycle import as_begun, check_resumable, take_over
 from dbhone.experiment.templates import COMPARISON
 
@@ -53,7 +53,7 @@ def command(
         design = chosen_run.design
         if budget is not None:
             design = dataclasses.replace(design, budget_seconds=budget)
-        experiment = as_begun(experiment_of(context, chosen_run), chosen_run)
+        experiment = as_begun(experiment_of(chosen_run, context.home), chosen_run)
         experiment = dataclasses.replace(experiment, design=design)
         # Its own budget was accepted when it began.
         force = force or budget is None

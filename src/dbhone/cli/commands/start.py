@@ -12,12 +12,11 @@ from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.progress import shown
-from dbhone.cli.running import experiment_of
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import missing_for_build
-from dbhone.experiment.load import load_named
+from dbhone.experiment.load import experiment_of, load_named
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.standalone_server import standalone_server
 from dbhone.instance.server import Server
@@ -63,7 +62,7 @@ def _experiment(context: Context, word: str) -> Experiment:
     if not (word == "last" or word.isdecimal()):
         return load_named(word, known_versions(context.home))
     with open_store(context) as store:
-        return experiment_of(context, find_run(store, word))
+        return experiment_of(find_run(store, word), context.home)
 
 
 def _tell(context: Context, server: Server) -> None:

@@ -11,12 +11,12 @@ from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import headed
 from dbhone.cli.listing import listing
 from dbhone.cli.progress import shown
-from dbhone.cli.running import experiment_of
 from dbhone.cli.selecting import ChosenBuild, choose, find_build
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.compilation.manifest import Build
 from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService
+from dbhone.experiment.load import experiment_of
 from dbhone.experiment.verifying import AskedWorkload, usual_base, verify_build
 from dbhone.requirements import missing
 from dbhone.units import count_of, duration, listed
@@ -105,7 +105,7 @@ def _workloads(context: Context, chosen: ChosenBuild) -> tuple[AskedWorkload, ..
     if chosen.run is None or chosen.run.suite == usual.suite:
         return (usual,)
     try:
-        experiment = experiment_of(context, chosen.run)
+        experiment = experiment_of(chosen.run, context.home)
     except UsageError as error:
         text = f"the workload of run {chosen.run.id} is not asked: {error.message}"
         context.tell(headed("note", text))
