@@ -63,6 +63,11 @@ def test_nothing_is_trusted_where_the_control_broke() -> None:
         assert (found.grade, found.reason) == (TrustGrade.NONE, "the control broke")
 
 
+def test_nothing_is_trusted_where_the_base_broke_as_it_may_in_one_of_several_runs() -> None:
+    found = _trust(_run("control", broken=["rel"]))
+    assert (found.grade, found.reason) == (TrustGrade.NONE, "the base rel broke")
+
+
 def test_nothing_is_trusted_where_the_control_alone_has_too_few_blocks() -> None:
     found = _trust(_run("control"), few=["control"])
     assert found.grade is TrustGrade.NONE

@@ -185,4 +185,5 @@ def test_a_home_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     result = clean(Home(tmp_path / "none"))
     assert result.exit_code == 0
     assert "There is no home folder" in result.stderr
+    assert json.loads(clean(Home(tmp_path / "none"), "--json").stdout) == []
     assert not (tmp_path / "none").exists()

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from dbhone.home import Home
+from dbhone.measurement.record import Role, Run, RunState
 from tests.cli.finished_run import invoke, keep_finished
+from tests.report.sample_run import a_run
 
 
 def test_it_says_how_many_invocations_failed_and_why_measuring_ended(tmp_path: Path) -> None:
@@ -15,3 +20,30 @@ def test_it_says_how_many_invocations_failed_and_why_measuring_ended(tmp_path: P
     facts = [" ".join(line.split()) for line in shown.splitlines()]
     assert "failed invocations 0" in facts
     assert "stopped by the budget is spent" in facts
+
+
+def ended(state: RunState, broken: str | None = None) -> Run:
+    subjects = (
+        replace(each, broken=broken) if each.role is Role.CANDIDATE else each
+        for each in a_run().subjects
+    )
+    return a_run(state=state, stopped_by=None, error="no gcc", subjects=tuple(subjects))
+
+
+@pytest.mark.parametrize(
+    ("run", "following"),
+    [
+        (ended(RunState.INTERRUPTED), "'hone resume 1' continues from what is finished."),
+        (ended(RunState.RUNNING), "'hone resume 1' continues from what is finished."),
+        (ended(RunState.FAILED), "'hone resume 1' continues it once the reason is mended."),
+        (
+            ended(RunState.FAILED, broken="it crashed"),
+            "A new run tries again what broke; 'hone resume 1' leaves it out.",
+        ),
+        (a_run(), "'hone report 1' says what it found."),
+    ],
+)
+def test_it_says_how_a_run_goes_on(tmp_path: Path, run: Run, following: str) -> None:
+    home = Home(tmp_path / "home")
+    keep_finished(home, run)
+    assert invoke(home, "show", "last").stdout.splitlines()[-1] == following

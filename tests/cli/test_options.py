@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 import pytest
 
 from dbhone import registry
+from tests.cli.test_cli_use import hone
 
 COMMANDS = registry.load_all("dbhone.cli.commands", click.Command, what="command")
 
 
 def options(command: str) -> set[str]:
     return {name for parameter in COMMANDS[command].params for name in parameter.opts}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "apt:sqlite3", "apt:sqlite3#o3"),
+        ("tune", "apt:sqlite3"),
+        ("history", "mysql"),
+    ],
+)
+def test_a_plan_and_a_file_are_not_wanted_at_once(tmp_path: Path, words: tuple[str, ...]) -> None:
+    done = hone(tmp_path / "home", *words, "--plan", "-o", "x.toml")
+    assert done.returncode == 2
+    assert "--plan and --output do not go together" in done.stderr
+    assert not (tmp_path / "x.toml").exists()
+
+
+@pytest.mark.parametrize("option", ["--sets=main,cte", "--plan", "--output=x.toml", "--mix=a,b"])
+def test_what_is_only_shown_once_more_takes_no_options_of_measuring(
+    tmp_path: Path, option: str
+) -> None:
+    done = hone(tmp_path / "home", "crosstrain", "last", option)
+    assert done.returncode == 2
+    assert f"{option.partition('=')[0]} is for a SOURCE" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["plan", "run", "try"])

@@ -94,7 +94,9 @@ def _odd_servers() -> dict[str, tuple[Run, SampleArray]]:
     old = replace(few, subjects=tuple(replace(s, settings={}, timings=None) for s in few.subjects))
     others = tuple(each for each in few.subjects if each.role is not Role.BASE)
     broken = replace(few, subjects=(replace(few.subjects[0], broken="it crashed"), *others))
+    batch = replace(server, suite="batch:insert-select")
     return {
+        "batch, no block": (batch, server_samples(batch, ServerShape(blocks=0))),
         "servers, no block": (server, server_samples(server, ServerShape(blocks=0))),
         "servers, one block": (few, server_samples(few, ServerShape(blocks=1))),
         "servers, base broken": (broken, server_samples(broken, ServerShape(blocks=6))),

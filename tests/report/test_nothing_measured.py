@@ -54,7 +54,7 @@ def test_an_interrupted_run_says_what_is_ready_and_how_to_continue() -> None:
     assert page.notes == ("the run was interrupted by the user",)
     assert answers(page) == {
         "Ready": "rel and control, but not pgo.",
-        "Next": "'hone resume 7' continues it. What is ready is not made again.",
+        "Next": "'hone resume 7' continues from what is finished.",
     }
 
 
@@ -75,7 +75,7 @@ def test_what_broke_is_not_ready_and_needs_a_new_run() -> None:
     assert said["Ready"].startswith(SUBJECTS[0].name)
     assert broke.name not in said["Ready"].partition(", but not")[0]
     assert said["Not ready"] == f"{broke.name} broke: it gave no answer"
-    assert said["Next"].startswith("a new run tries again what broke")
+    assert said["Next"].startswith("A new run tries again what broke")
 
 
 def test_a_run_that_is_not_over_is_waited_for() -> None:

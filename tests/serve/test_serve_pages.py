@@ -203,7 +203,10 @@ class TestLive:
             run = running(a_small_run(), session.id)
             number = keep(store, replace(run, subjects=run.subjects[:1], steps=()))
             text = shown(client, f"/runs/{number}/live")
-        assert "Preparing: 1 of 3 subjects ready so far." in text
+            assert "Preparing: 1 of 3 subjects ready so far." in text
+            assert "control" not in text
+            store.set_subject(number, 1, run.subjects[1])
+            assert "control" in shown(client, f"/runs/{number}/live")
 
     def test_a_run_that_prepares_tells_what_it_does_and_how_long_that_takes(
         self, home: Home

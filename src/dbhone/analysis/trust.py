@@ -61,6 +61,7 @@ def trust(run: Run, analysis: Analysis, warnings: Collection[Warning], *, histor
     best = None if history else find_best(analysis, trusted_subjects(run, warnings))
     controls = _judged_controls(run, analysis)
     doubts = (
+        _of_base(run),
         _of_control(run, analysis, controls, warnings),
         None if best is None else _of_work(run, best, warnings),
         None if best is None else _of_noise(best, controls),
@@ -118,6 +119,12 @@ def _judged_controls(run: Run, analysis: Analysis) -> list[Summary]:
     scores = controls_of(analysis, run.subjects)
     judged = [score for score in scores if score.verdict != Verdict.NOT_ENOUGH_DATA]
     return sorted(judged, key=_distance, reverse=True)
+
+
+def _of_base(run: Run) -> str | None:
+    """Return that the base broke, as it may have in one of the runs that are joined."""
+    base = run.base
+    return None if base is None or base.broken is None else f"the base {base.name} broke"
 
 
 def _of_control(

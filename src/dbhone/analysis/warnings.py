@@ -39,7 +39,7 @@ from dbhone.measurement.metric import (
     THROUGHPUT,
     Metric,
 )
-from dbhone.measurement.record import IDENTICAL, READY_MADE, Run, RunState, Warning
+from dbhone.measurement.record import IDENTICAL, READY_MADE, Run, RunState, Warning, wholes
 from dbhone.measurement.sample_array import Array, SampleArray
 from dbhone.units import count_of, listed, percent
 
@@ -57,7 +57,7 @@ def refused(run: Run, samples: SampleArray) -> Iterator[Warning]:
     difference of the two shares; and where many are refused, another workload was measured.
     """
     # A statement that failed is a part of a transaction that was refused.
-    whole = _whole_steps(samples)
+    whole = _whole_steps(run, samples)
     shares = _means(samples.usable(REFUSED_SHARE)[:, whole])
     base = run.base.name if run.base else None
     nothing = np.full(len(whole), np.nan)
@@ -84,10 +84,10 @@ def refused(run: Run, samples: SampleArray) -> Iterator[Warning]:
             )
 
 
-def _whole_steps(samples: SampleArray) -> list[int]:
+def _whole_steps(run: Run, samples: SampleArray) -> list[int]:
     """Return the places of the steps that are no part of another."""
-    sets = set(samples.steps)
-    return [at for at, name in enumerate(samples.steps) if name.rpartition("/")[0] not in sets]
+    names = {step.name for step in wholes(run.steps)}
+    return [at for at, name in enumerate(samples.steps) if name in names]
 
 
 def _means(values: Array) -> Array:
@@ -117,7 +117,7 @@ def client_heavy(run: Run, samples: SampleArray) -> Iterator[Warning]:
     """
     if run.base is None or run.base.name not in samples.subjects:
         return
-    base, whole = samples.subjects.index(run.base.name), _whole_steps(samples)
+    base, whole = samples.subjects.index(run.base.name), _whole_steps(run, samples)
     rates, server, client = (
         _usual(samples, base, whole, metric)
         for metric in (THROUGHPUT, CPU_SECONDS, CLIENT_CPU_SECONDS)
@@ -364,7 +364,7 @@ def _of_base(run: Run, samples: SampleArray) -> _Base | None:
     if run.base is None or run.base.name not in samples.subjects:
         return None
     every_step = samples.logs(THROUGHPUT).values[samples.subjects.index(run.base.name)]
-    base_logs = every_step[_whole_steps(samples)]
+    base_logs = every_step[_whole_steps(run, samples)]
     known = ~np.isnan(base_logs)
     steps, blocks = known.any(axis=1), known.any(axis=0)
     if not steps.any():

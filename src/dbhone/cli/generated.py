@@ -14,6 +14,7 @@ from dbhone.cli.context import Context
 from dbhone.cli.lines import FILE, numbers, output_option, words, write_output
 from dbhone.cli.plan_view import print_plan
 from dbhone.cli.running import DURATION, PERCENT, SEED, execute_new
+from dbhone.errors import UsageError
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
 from dbhone.files import absolute_path
@@ -135,10 +136,20 @@ def generated_options_without_budget(function: F) -> F:
     return function
 
 
+def check_plan_or_output(request: GeneratedOptions) -> None:
+    """Raise UsageError if a plan is wanted and a file, too: neither is executed."""
+    if request.plan and request.output is not None:
+        raise UsageError(
+            "--plan and --output do not go together",
+            hint=f"write the file first: 'hone plan {request.output}' then shows its plan",
+        )
+
+
 def write_or_execute(
     context: Context, experiment: Experiment, request: GeneratedOptions
 ) -> Page | None:
     """Write the experiment or its plan if asked; else execute it, and return what it found."""
+    check_plan_or_output(request)
     if request.plan:
         print_plan(context, experiment)
         return None

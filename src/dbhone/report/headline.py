@@ -65,7 +65,7 @@ def _named(steps: Sequence[Effect], short: Mapping[str, str]) -> str:
 
 
 _MOST_NAMED = 4
-_LEAST_TOLD = 0.0005
+LEAST_TOLD = 0.0005
 """A gain or a loss that is smaller than this share would be shown as 0.0 %."""
 _BY_CHANCE = "one of several comparisons can show that by chance"
 
@@ -296,7 +296,7 @@ def _open(best: Summary, scores: Sequence[Summary], controls: Sequence[Summary])
     texts = [
         f"a {what} of up to {size * 100:.1f} %{f' ({subject})' if len(scores) > 1 else ''}"
         for what, (size, subject) in largest.items()
-        if size >= _LEAST_TOLD
+        if size >= LEAST_TOLD
     ]
     if texts:
         yield f"{' or '.join(texts)} is not ruled out"

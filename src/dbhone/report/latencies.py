@@ -95,7 +95,7 @@ def seconds_table(context: ReportContext) -> Table | None:
 
     The last column is the throughput over all runs of a block, as a ratio to the base's.
     """
-    if not is_batch(context.run) or not context.run.steps:
+    if not is_batch(context.run) or not context.parts():
         return None
     return Table(
         title="Seconds",

@@ -27,22 +27,32 @@ def what_is_left(run: Run) -> Iterator[tuple[str, str]]:
         yield "Ready", f"{joined(ready)}{without}."
     if broken:
         yield "Not ready", "; ".join(f"{each.name} broke: {each.broken}" for each in broken)
-    following = _next(run, tries_again=bool(broken))
+    following = _next(run)
     if following:
         yield "Next", following
 
 
-def _next(run: Run, *, tries_again: bool) -> str:
+def _next(run: Run) -> str:
     match run.state:
-        case RunState.FAILED if tries_again:
-            return "a new run tries again what broke: a run that is resumed leaves it out."
         case RunState.RUNNING:
             return f"'hone show {run.id}' says how far it is."
-        case RunState.INTERRUPTED:
-            return f"'hone resume {run.id}' continues it. What is ready is not made again."
-        case RunState.FAILED:
-            return f"'hone resume {run.id}' continues it once the reason is mended."
         case RunState.DONE if run.stopped_by == "budget":
             return f"'hone resume {run.id}' with a larger --budget measures more."
+        case _:
+            return way_on(run)
+
+
+def way_on(run: Run) -> str:
+    """Return how a run that nobody executes any more goes on, in a sentence; empty if it is done.
+
+    One that is recorded as running was cut off.
+    """
+    match run.state:
         case RunState.DONE:
             return ""
+        case RunState.FAILED if any(subject.broken is not None for subject in run.subjects):
+            return f"A new run tries again what broke; 'hone resume {run.id}' leaves it out."
+        case RunState.FAILED:
+            return f"'hone resume {run.id}' continues it once the reason is mended."
+        case RunState.INTERRUPTED | RunState.RUNNING:
+            return f"'hone resume {run.id}' continues from what is finished."

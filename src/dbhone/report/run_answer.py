@@ -17,12 +17,10 @@ from dbhone.analysis.verdict import (
 )
 from dbhone.measurement.record import Role, Subject
 from dbhone.report.context import serves, short_names
+from dbhone.report.headline import LEAST_TOLD
 from dbhone.report.page import Page
 from dbhone.report.wording import cost_words, format_ratio
 from dbhone.units import count_of, listed
-
-_LEAST_TOLD = 0.0005
-"""A smaller loss would be shown as 0.0 %."""
 
 
 class Answer(IntEnum):
@@ -122,7 +120,7 @@ def _judged(page: Page, candidate: Subject, summary: Summary, tolerance: float |
             return RunAnswer(
                 Answer.NOT_KNOWN if exceeds else Answer.NOT_SLOWER,
                 f"no difference was found between {candidate.name} and {base}; "
-                f"{left_open if loss >= _LEAST_TOLD else 'a loss is ruled out'}"
+                f"{left_open if loss >= LEAST_TOLD else 'a loss is ruled out'}"
                 f"{_though(page, candidate)}",
             )
         case _:

@@ -13,6 +13,7 @@ from dbhone.measurement.invocation_rows import Progress
 from dbhone.measurement.record import Run
 from dbhone.measurement.run_state import REASONS, State
 from dbhone.measurement.store import RunSummary
+from dbhone.report.nothing_measured import way_on
 from dbhone.units import count_of, duration
 
 PER_PAGE = 20
@@ -131,15 +132,11 @@ def doing(
             ready = f"Preparing: {len(run.subjects)} of {declared} ready so far."
             return ready if activity is None else f"{ready} Now: {_now(activity, now)}."
         case State.CUT_OFF:
-            return (
-                "The process that executed it has died."
-                f" 'hone resume {run.id}' continues from what is finished."
-            )
+            return f"The process that executed it has died. {way_on(run)}"
         case State.INTERRUPTED:
-            return f"It was interrupted. 'hone resume {run.id}' continues from what is finished."
+            return f"It was interrupted. {way_on(run)}"
         case State.FAILED:
-            reason = run.error or "no reason was kept"
-            return f"It failed: {reason}. 'hone resume {run.id}' continues from what is finished."
+            return f"It failed: {run.error or 'no reason was kept'}. {way_on(run)}"
     return f"It is complete: {REASONS.get(run.stopped_by or '', 'no reason was kept')}."
 
 

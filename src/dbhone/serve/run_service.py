@@ -153,9 +153,10 @@ class RunService:
         with self._open() as store:
             run, progress = store.run(run_id), store.progress(run_id)
             state = state_of(self._home, run)
-            # While a run lasts, what it found changes as blocks are completed: to analyse it
-            # after each invocation would keep a machine busy that is being measured.
-            version = (state, progress.blocks if state is State.RUNNING else (run, progress))
+            # While a run lasts, what it found changes as subjects are ready and blocks complete: to
+            # analyse it after each invocation would keep a machine busy that is being measured.
+            found = (run.subjects, progress.blocks) if state is State.RUNNING else (run, progress)
+            version = (state, found)
             page = self._pages.get(run_id, version, lambda: page_of(run, store))
         now = datetime.now(UTC)
         activity = activity_of(self._home, run.session) if state is State.RUNNING else None

@@ -102,11 +102,12 @@ def command(context: Context, /, logs: tuple[Path, ...], **options: Any) -> None
     chosen = _Options(**options)
     if _put_back(context, chosen):
         return
+    captures = chosen.made_up is None or chosen.asks_for_statements or bool(logs)
+    output = _output(chosen) if captures else None
     if chosen.made_up is not None:
         _make_up(context, chosen.made_up, chosen)
-        if chosen.output is None:
-            return
-    output = _output(chosen)
+    if output is None:
+        return
     captured = _capture(context, logs, output, chosen)
     for log in captured.logs:
         context.out.print(headed(log.name, log.title))
@@ -127,6 +128,11 @@ class _Options:
     seconds: float | None
     made_up: Path | None
     put_back: bool
+
+    @property
+    def asks_for_statements(self) -> bool:
+        """Whether some option is about the statements that a server logged."""
+        return bool(self.output or self.seconds or self.anonymise or self.line_prefix)
 
 
 def _make_up(context: Context, file: Path, chosen: _Options) -> None:

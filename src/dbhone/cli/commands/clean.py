@@ -61,6 +61,8 @@ def command(context: Context, everything: bool, yes: bool, as_json: bool) -> Non
     home = context.home
     if not home.root.is_dir():
         context.tell(f"There is no home folder {home.root} yet.")
+        if as_json:
+            print_json(context, [])
         return
     check_home(home)
     folders = _removable(context, everything=everything, tell=context.tell)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from rich.table import Table
 
 from dbhone.analysis.cross_training import CrossTraining, cross_training
@@ -91,7 +92,9 @@ def command(context: Context, /, what: str, **options: Any) -> None:
     plain build. For a RUN of this kind the table is shown once more.
     """
     chosen = _Options(**options)
-    if RUN.fullmatch(what) is None:
+    if RUN.fullmatch(what) is not None:
+        _check_only_shown()
+    else:
         page = write_or_execute(context, _experiment(context, what, chosen), chosen)
         if page is None:
             return
@@ -101,6 +104,17 @@ def command(context: Context, /, what: str, **options: Any) -> None:
         run = find_run(store, what)
         samples = store.samples(run.id)
     _tell(context, run, _cross_training(run, samples), chosen.tolerance)
+
+
+def _check_only_shown() -> None:
+    """Raise UsageError if an option is given that says how to measure."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        usual = context.get_parameter_source(parameter.name or "") is ParameterSource.DEFAULT
+        if not usual and parameter.name not in ("what", "tolerance"):
+            raise UsageError(
+                f"{parameter.opts[0]} is for a SOURCE: what a RUN has measured is only shown"
+            )
 
 
 def _experiment(context: Context, source: str, options: _Options) -> Experiment:

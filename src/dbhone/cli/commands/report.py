@@ -84,6 +84,11 @@ def _format_of(output: Path | None) -> str:
 
 def _page(store: Store, selectors: Sequence[str], format_name: str) -> Page:
     runs = [find_run(store, selector) for selector in selectors]
+    if len(runs) > 1 and find_format(format_name).of_one_run:
+        raise UsageError(
+            f"the format {format_name} shows a single run: its moments are those of that run",
+            hint=f"'hone report {runs[0].id} --format {format_name}' writes the first",
+        )
     if len(runs) > 1:
         return build_joined_page([(run, store.samples(run.id)) for run in runs])
     (run,) = runs

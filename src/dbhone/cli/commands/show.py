@@ -11,9 +11,10 @@ from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import facts, headed, labelled
 from dbhone.cli.listing import listing
-from dbhone.measurement.record import Run, RunState
-from dbhone.measurement.run_state import REASONS, state_of
+from dbhone.measurement.record import Run
+from dbhone.measurement.run_state import REASONS, State, state_of
 from dbhone.report.findings import findings_of
+from dbhone.report.nothing_measured import way_on
 from dbhone.units import duration, size
 
 
@@ -30,22 +31,24 @@ def command(context: Context, run: str) -> None:
     failures = sum(invocation.failure is not None for invocation in done)
     out = context.out
     out.print(headed(f"run {chosen_run.id}", chosen_run.title))
-    out.print(_facts(chosen_run, context, blocks, failures))
+    state = state_of(context.home, chosen_run)
+    out.print(_facts(chosen_run, state, blocks, failures))
     if chosen_run.subjects:
         out.print(_subjects(chosen_run))
     for warning in warnings:
         label = "warning" if warning.code in CONTROL_CODES else "note"
         out.print(labelled(label, warning.text))
-    if chosen_run.state is not RunState.DONE:
-        out.print(f"'hone resume {chosen_run.id}' continues it.")
+    following = "" if state is State.RUNNING else way_on(chosen_run)
+    if following:
+        out.print(following)
     elif blocks:
         out.print(f"'hone report {chosen_run.id}' says what it found.")
 
 
-def _facts(run: Run, context: Context, blocks: int, failures: int) -> Table:
-    state = state_of(context.home, run).value
+def _facts(run: Run, state: State, blocks: int, failures: int) -> Table:
+    reason = f": {run.error}" if run.error and state is State.FAILED else ""
     rows = {
-        "state": state + (f": {run.error}" if run.error and run.state is RunState.FAILED else ""),
+        "state": f"{state.value}{reason}",
         "stopped by": REASONS.get(run.stopped_by or "", ""),
         "began": f"{run.created_at.astimezone():%Y-%m-%d %H:%M:%S}",
         "worked": f"{duration(run.seconds)} of {duration(run.design.budget_seconds)}",

@@ -14,6 +14,7 @@ from dbhone.cli import completing
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.generated import (
     GeneratedOptions,
+    check_plan_or_output,
     generated_options_without_budget,
     train_option,
 )
@@ -23,6 +24,7 @@ from dbhone.cli.plan_view import print_plan
 from dbhone.cli.progress import shown
 from dbhone.cli.running import DURATION, PERCENT, check, dbms_of_tree, perform, save_reports
 from dbhone.cli.setting_up import offer_installing
+from dbhone.compilation.distribution_rules import has_rules
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import HoneError, Interrupted
 from dbhone.experiment.builds import BuildService
@@ -37,6 +39,7 @@ from dbhone.report.search import Search
 from dbhone.report.terminal import show_table
 from dbhone.session import Session
 from dbhone.source.known_versions import known_versions
+from dbhone.source.tree import kept_tree
 from dbhone.tuner.ended_runs import begun_elsewhere, finished_of, has_ended, runs_named
 from dbhone.tuner.inputs import Inputs, inputs_of
 from dbhone.tuner.request import Request, make_request
@@ -127,6 +130,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     or another kernel.
     """
     chosen = _Options(**options)
+    check_plan_or_output(chosen)
     _offer_tools(context, chosen)
     request, space = make_request(
         source,
@@ -285,7 +289,9 @@ def _tell_gain(context: Context, page: Page, spent: float) -> int:
     if page.winner is None:
         return 1
     context.show_line(f"To deploy it: hone package {page.run.id}")
-    if "deb" in load_dbms(page.winner.dbms).packagings:
+    tree = kept_tree(page.winner.source_digest, context.home)
+    packaged = tree is not None and has_rules(tree.path)
+    if packaged and "deb" in load_dbms(page.winner.dbms).packagings:
         context.show_line(_as_debian_packages(page.run.id, page.winner))
     return 0
 

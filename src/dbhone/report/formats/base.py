@@ -25,6 +25,9 @@ class Format(ABC):
     observes: bool = False
     """Whether it shows what was observed of servers: reading that of a long run takes a while."""
 
+    of_one_run: bool = False
+    """Whether it shows nothing but what was observed, of which several runs have none in common."""
+
     @abstractmethod
     def render(self, page: Page) -> bytes:
         """Return the whole report. The same page gives the same bytes."""

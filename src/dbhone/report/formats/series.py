@@ -19,6 +19,7 @@ class SeriesCsv(Format):
     suffix = ".csv"
     is_text = False
     observes = True
+    of_one_run = True
 
     def render(self, page: Page) -> bytes:
         """Return the lines; the header alone if nothing was observed."""
