@@ -54,12 +54,13 @@ class Anonymiser:
 
     def __call__(self, value: str) -> str:
         """Return what stands for a literal, as it is written."""
-        known = self._known.get(value)
-        if known is None:
-            known = self._replaced(value)
-            if len(self._known) < _MOST_REMEMBERED:
-                self._known[value] = known
-        return known
+        quote = value[:1]
+        if quote == "$" and value.endswith("$"):
+            tag = value[: value.index("$", 1) + 1]
+            return tag + self._content(value[len(tag) : -len(tag)]) + tag
+        if quote in ("'", '"') and len(value) > 1 and value.endswith(quote):
+            return quote + self._content(value[1:-1]) + quote
+        return self._content(value)
 
     def literals(self, pieces: tuple[str, ...], literals: Sequence[str]) -> list[str]:
         """Return what stands for a statement's literals; those that give it its shape are kept.
@@ -95,16 +96,15 @@ class Anonymiser:
         chance = self._chance(content)
         return f"'{_bits(content, chance) if base == 'b' else _hexadecimal(content, chance)}'"
 
-    def _replaced(self, value: str) -> str:
-        quote = value[:1]
-        if quote == "$" and value.endswith("$"):
-            tag = value[: value.index("$", 1) + 1]
-            return tag + self._content(value[len(tag) : -len(tag)]) + tag
-        if quote in ("'", '"') and len(value) > 1 and value.endswith(quote):
-            return quote + self._content(value[1:-1]) + quote
-        return self._content(value)
-
     def _content(self, text: str) -> str:
+        known = self._known.get(text)
+        if known is None:
+            known = self._other_content(text)
+            if len(self._known) < _MOST_REMEMBERED:
+                self._known[text] = known
+        return known
+
+    def _other_content(self, text: str) -> str:
         if text.lower() in _KEPT_WORDS:
             return text
         if text[0] in "+-" and text[1:2].isdigit():

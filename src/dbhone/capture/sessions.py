@@ -191,9 +191,11 @@ class Sessions:
     def _skip(self, session: _Session, rule: ReplayRule) -> None:
         self.counted.left_out[rule.left_out or CUT] += 1
         session.last = None
+        commits = rule.left_out == DEFINITION
         if rule.effect in (TransactionEffect.AUTOCOMMIT_OFF, TransactionEffect.AUTOCOMMIT_ON):
-            session.autocommit = rule.effect is TransactionEffect.AUTOCOMMIT_ON
-        commits = rule.left_out == DEFINITION or rule.effect is TransactionEffect.AUTOCOMMIT_ON
+            on = rule.effect is TransactionEffect.AUTOCOMMIT_ON
+            commits = on and not session.autocommit
+            session.autocommit = on
         if commits and self.rules.commits_implicitly:
             self._commit(session)
 

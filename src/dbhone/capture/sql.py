@@ -67,7 +67,7 @@ class LexicalRules:
 
     @property
     def commits_implicitly(self) -> bool:
-        """Whether a definition, and a session that turns autocommit on, ends what is open."""
+        """Whether a definition ends what is open, and autocommit that is turned on again."""
         return self.protocol == "mysql"
 
 
