@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dbhone.analysis.comparison import CONFIDENCE, analyse
+from dbhone.analysis.comparison import analyse
+from dbhone.analysis.estimate import CONFIDENCE
 from dbhone.analysis.levels import average_ratio
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.sample_array import SampleArray

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dbhone.analysis.comparison import CONFIDENCE
-from dbhone.analysis.estimate import MINIMUM_FOR_INTERVAL, factor
+from dbhone.analysis.estimate import CONFIDENCE, MINIMUM_FOR_INTERVAL, factor
 from dbhone.analysis.rounds import levels
 from dbhone.measurement.sample_array import Array
 

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dbhone.analysis.comparison import CONFIDENCE
-from dbhone.analysis.estimate import estimate, summed, with_repeats
+from dbhone.analysis.estimate import CONFIDENCE, estimate, summed, with_repeats
 from dbhone.analysis.history import Change, History, Lineage, Segment, VersionTrend
 from dbhone.analysis.indirect import Links, contrast
 from dbhone.analysis.multiplicity import findable, holm

@@ -10,7 +10,14 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from dbhone.analysis.estimate import Estimates, common_steps, estimate, summed, with_repeats
+from dbhone.analysis.estimate import (
+    CONFIDENCE,
+    Estimates,
+    common_steps,
+    estimate,
+    summed,
+    with_repeats,
+)
 from dbhone.analysis.indirect import ONE_RUN, Links
 from dbhone.analysis.judged_steps import judged_steps
 from dbhone.analysis.multiplicity import Family, Rows, Tests, judge
@@ -25,9 +32,6 @@ from dbhone.errors import HoneError
 from dbhone.measurement.metric import JUDGED, METRICS, Better, Metric
 from dbhone.measurement.record import Group, Step, wholes
 from dbhone.measurement.sample_array import Array, Logs, SampleArray
-
-CONFIDENCE = 0.95
-"""Of all intervals and verdicts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

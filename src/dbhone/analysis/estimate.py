@@ -25,6 +25,8 @@ from numpy.typing import NDArray
 from dbhone.analysis.student import both_tails, reach
 from dbhone.measurement.sample_array import Array, Logs
 
+CONFIDENCE = 0.95
+"""Of all intervals and verdicts."""
 MINIMUM_FOR_INTERVAL = 3
 """With fewer blocks a spread cannot be estimated at all."""
 _ROUNDING = 1e-12

@@ -13,9 +13,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from dbhone.analysis.estimate import factor
+from dbhone.analysis.estimate import CONFIDENCE, factor
 
-_CONFIDENCE = 0.95
 _STRICT = 0.99
 """For functions and the like, of which there are many, and some would differ by chance."""
 
@@ -114,7 +113,7 @@ class Difference:
 
 
 def difference(
-    name: str, base: Sequence[float], subject: Sequence[float], *, confidence: float = _CONFIDENCE
+    name: str, base: Sequence[float], subject: Sequence[float], *, confidence: float = CONFIDENCE
 ) -> Difference:
     """Return how something differs that has a value in each round of both servers."""
     more = np.asarray(subject) - np.asarray(base)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dbhone.analysis.estimate import common_steps, estimate
+from dbhone.analysis.estimate import CONFIDENCE, common_steps, estimate
 from dbhone.measurement.metric import FIGURES, THROUGHPUT, Metric
 from dbhone.measurement.sample_array import Array, Logs, SampleArray
 
@@ -38,7 +38,7 @@ class Level:
     blocks: int
 
 
-def find_levels(samples: SampleArray, *, confidence: float = 0.95) -> tuple[Level, ...]:
+def find_levels(samples: SampleArray, *, confidence: float = CONFIDENCE) -> tuple[Level, ...]:
     """Return the levels of all that was measured, by metric, subject and step."""
     return tuple(
         level

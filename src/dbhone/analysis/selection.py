@@ -19,13 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dbhone.analysis.estimate import estimate
+from dbhone.analysis.estimate import CONFIDENCE, estimate
 from dbhone.analysis.judged_steps import judged_steps
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Step
 from dbhone.measurement.sample_array import Array, Logs, SampleArray
 
-_CONFIDENCE = 0.95
 FIRST_BLOCKS = 3
 """The blocks of the first rung: the fewest from which a spread can be estimated."""
 
@@ -119,14 +118,14 @@ def step_ratio(after: Array, before: Array) -> tuple[float, float | None]:
     ``after`` and ``before`` are scores with and without it, compared in the blocks that both have.
     NaN if there is no such block.
     """
-    found = estimate(Logs.without_rounds(after - before), _CONFIDENCE)
+    found = estimate(Logs.without_rounds(after - before), CONFIDENCE)
     half = float(found.half)
     return float(np.exp(found.centre)), None if math.isnan(half) else half
 
 
 def _is_beaten(difference: Array) -> bool:
     """Return whether the leader is certainly better, by its lead in each block."""
-    found = estimate(Logs.without_rounds(difference), _CONFIDENCE)
+    found = estimate(Logs.without_rounds(difference), CONFIDENCE)
     return bool(found.centre - found.half > 0)
 
 

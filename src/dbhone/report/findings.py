@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dbhone.analysis.comparison import CONFIDENCE, analyse
+from dbhone.analysis.comparison import analyse
+from dbhone.analysis.estimate import CONFIDENCE
 from dbhone.analysis.gravity import by_gravity
 from dbhone.analysis.history import History, Lineage
 from dbhone.analysis.indirect import ONE_RUN, Links
