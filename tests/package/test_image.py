@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import io
 import json
+import platform
 import tarfile
 
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from dbhone.errors import PackageError
 from dbhone.package.archive import Entry, pack, unpack
 from dbhone.package.checking import check_package
+from dbhone.package.forms import oci
 from dbhone.package.image import account_layer, layout, read_layout
 from tests.package.packages import base_with, image, package
 
@@ -113,6 +115,17 @@ def test_an_image_around_another_base_or_start_is_caught_though_its_digests_are_
     ):
         with pytest.raises(PackageError, match="not the one that the package's statements"):
             check_package(pack(layout(changed, entries, name, moment), "", 0))
+
+
+def test_a_library_is_of_the_package_for_this_processor() -> None:
+    triplet = f"{platform.machine()}-linux-gnu"
+    printed = (
+        "lib32stdc++6: /usr/lib32/libstdc++.so.6\n"
+        "libstdc++6-other-cross: /usr/other-linux-gnu/lib/libstdc++.so.6\n"
+        f"libstdc++6:amd64: /usr/lib/{triplet}/libstdc++.so.6\n"
+        "libown1:amd64: /usr/lib/own/libown.so.1\n"
+    )
+    assert oci._owners(printed) == {"libstdc++.so.6": "libstdc++6", "libown.so.1": "libown1"}
 
 
 def test_a_package_that_was_taken_out_of_its_image_is_caught() -> None:

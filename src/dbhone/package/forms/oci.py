@@ -111,11 +111,7 @@ def _packages_of(libraries: tuple[str, ...]) -> list[str]:
     """Return the distribution's packages that have these libraries."""
     argv = ("dpkg-query", "--search", *(f"*/{name}" for name in libraries))
     found = process.run(Command(argv=argv, cwd=Path("/"), env={"LC_ALL": "C"}))
-    named: dict[str, str] = {}
-    lines = [line.partition(": ") for line in found.text().splitlines()]
-    # Packages for other processors have files of the same names in other folders.
-    for package, _, path in sorted(lines, key=lambda line: not _STANDARD.fullmatch(line[2])):
-        named.setdefault(Path(path).name, package.partition(":")[0])
+    named = _owners(found.text())
     missing = [name for name in libraries if name not in named]
     if missing:
         raise PackageError(
@@ -123,6 +119,18 @@ def _packages_of(libraries: tuple[str, ...]) -> list[str]:
             hint="an image has the distribution's libraries only; build with those",
         )
     return sorted(set(named.values()))
+
+
+def _owners(printed: str) -> dict[str, str]:
+    """Return the package that has each file, by its name, of what dpkg-query prints.
+
+    Packages for other processors have files of the same names in other folders.
+    """
+    lines = [line.partition(": ") for line in printed.splitlines()]
+    owners: dict[str, str] = {}
+    for package, _, path in sorted(lines, key=lambda line: not _STANDARD.fullmatch(line[2])):
+        owners.setdefault(Path(path).name, package.partition(":")[0])
+    return owners
 
 
 def _base(packages: list[str], moment: int, session: Session) -> bytes:
