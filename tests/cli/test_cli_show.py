@@ -1,4 +1,4 @@
-"""`hone show` says what a run is, and how far it is."""
+"""`hone show` says what a run is, and how far it is; `hone report` what it found."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import pytest
 
 from dbhone.home import Home
 from dbhone.measurement.record import Role, Run, RunState
+from dbhone.measurement.store import Store
 from tests.cli.finished_run import invoke, keep_finished
-from tests.report.sample_run import a_run
+from tests.cli.test_cli_use import hone
+from tests.report.sample_run import a_run, samples
+from tests.serve.stored import keep
 
 
 def test_it_says_how_many_invocations_failed_and_why_measuring_ended(tmp_path: Path) -> None:
@@ -47,3 +50,14 @@ def test_it_says_how_a_run_goes_on(tmp_path: Path, run: Run, following: str) -> 
     home = Home(tmp_path / "home")
     keep_finished(home, run)
     assert invoke(home, "show", "last").stdout.splitlines()[-1] == following
+
+
+def test_series_are_those_of_a_single_run(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    first = keep_finished(home)
+    with Store.open(home.database) as store:
+        keep(store, first, samples(first))
+    done = hone(home.root, "report", "1", "2", "--format", "series")
+    assert done.returncode == 2
+    assert "the format series shows a single run" in done.stderr
+    assert "'hone report 1 --format series' writes the first" in done.stderr
