@@ -248,6 +248,15 @@ def test_the_users_own_boost_comes_before_the_trees(tmp_path: Path) -> None:
     assert told["WITH_BOOST"] == "/opt/boost"
 
 
+@pytest.mark.parametrize("option", ["-DWITH_BOOST=/opt/boost", "-DWITH_BOOST:PATH=/opt/boost"])
+def test_a_boost_that_the_user_names_is_looked_for_nowhere_else(
+    tmp_path: Path, option: str
+) -> None:
+    tree = dataclasses.replace(MYSQL_80, boost="boost_9_77_0", bundled=False).write(tmp_path / "t")
+    recipe = MYSQL.recipe(dataclasses.replace(request(MYSQL, tree), options=(option,)))
+    assert repr(recipe).count("WITH_BOOST") == repr(recipe).count(option) > 0
+
+
 def test_a_tree_that_takes_openssl_1_alone_gets_the_users(tmp_path: Path) -> None:
     tree = MYSQL_8019.write(tmp_path / "tree")
     header = "# define OPENSSL_VERSION_NUMBER  0x1010117fL\n"
