@@ -197,13 +197,13 @@ class Sessions:
             commits = on and not session.autocommit
             session.autocommit = on
         if commits and self.rules.commits_implicitly:
-            self._commit(session)
+            session.skipping = False
+            self._end(session, "COMMIT")
 
-    def _commit(self, session: _Session) -> None:
-        """End the transaction that is open, as a statement does that is left out."""
-        session.skipping = False
+    def _end(self, session: _Session, sql: str) -> None:
+        """End the transaction that is open by a statement that the log does not have."""
         if session.opened is not None:
-            self._place(session, session.began, self._own("COMMIT"), TransactionEffect.END)
+            self._place(session, session.began, self._own(sql), TransactionEffect.END)
 
     def _anonymous_text(self, parts: Sequence[str]) -> str:
         if self._replaced is None:
@@ -299,8 +299,7 @@ class Sessions:
         session = self._sessions.pop(key, None)
         if session is None:
             return
-        if session.opened is not None:
-            self._place(session, session.began, self._own("ROLLBACK"), TransactionEffect.END)
+        self._end(session, "ROLLBACK")
         if session.pending is not None:
             self._emit(session)
 

@@ -256,7 +256,9 @@ _INEXACT = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[A-Za-z_]+")
-_AUTOCOMMIT = re.compile(r"set\s+(?:session\s+|@@(?:session\.)?)?autocommit\s*=\s*", re.IGNORECASE)
+_AUTOCOMMIT = re.compile(
+    r"\s*set\s+(?:session\s+|@@(?:session\.)?)?autocommit\s*=\s*", re.IGNORECASE
+)
 _OF_TRANSACTION = re.compile(r"set\s+(?:local|transaction|constraints)\b", re.IGNORECASE)
 _TEMPORARY = re.compile(r"\s*create\s+(?:global\s+|local\s+|or\s+replace\s+)*temp", re.IGNORECASE)
 _DATA_STATEMENT = re.compile(r"\s*load\s+(?:data|xml)", re.IGNORECASE)
@@ -281,7 +283,7 @@ class ReplayRule:
 
 def sets_autocommit(pieces: tuple[str, ...]) -> bool:
     """Return whether what a statement does depends on its value: autocommit goes on, or off."""
-    return _AUTOCOMMIT.match(pieces[0].lstrip()) is not None
+    return _AUTOCOMMIT.match(pieces[0]) is not None
 
 
 def replay_rule(
@@ -323,7 +325,7 @@ def _rule_of_one(text: str, literals: tuple[str, ...], lexical: LexicalRules) ->
         if "prepared" in words:
             return ReplayRule(TransactionEffect.PLAIN, ADMINISTRATION)
         return ReplayRule(TransactionEffect.PLAIN if "to" in words else TransactionEffect.END)
-    if verb == "set" and _AUTOCOMMIT.match(text.strip()):
+    if verb == "set" and _AUTOCOMMIT.match(text):
         off = literals[:1] == ("0",) or "off" in words or "false" in words
         return ReplayRule(
             TransactionEffect.AUTOCOMMIT_OFF if off else TransactionEffect.AUTOCOMMIT_ON, OF_SESSION

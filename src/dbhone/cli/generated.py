@@ -85,7 +85,10 @@ _OPTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratedOptions:
-    """What the options say that all these commands have."""
+    """What the options say that all these commands have.
+
+    Raises UsageError if a plan is wanted and a file, too.
+    """
 
     suite: str | None
     data: Path | None
@@ -99,6 +102,14 @@ class GeneratedOptions:
     plan: bool
     output: Path | None
     force: bool
+
+    def __post_init__(self) -> None:
+        """Check what cannot go together, before anything is fetched."""
+        if self.plan and self.output is not None:
+            raise UsageError(
+                "--plan and --output do not go together",
+                hint=f"write the file first: 'hone plan {self.output}' then shows its plan",
+            )
 
     @property
     def design(self) -> DesignOptions:
@@ -136,20 +147,10 @@ def generated_options_without_budget(function: F) -> F:
     return function
 
 
-def check_plan_or_output(request: GeneratedOptions) -> None:
-    """Raise UsageError if a plan is wanted and a file, too: neither is executed."""
-    if request.plan and request.output is not None:
-        raise UsageError(
-            "--plan and --output do not go together",
-            hint=f"write the file first: 'hone plan {request.output}' then shows its plan",
-        )
-
-
 def write_or_execute(
     context: Context, experiment: Experiment, request: GeneratedOptions
 ) -> Page | None:
     """Write the experiment or its plan if asked; else execute it, and return what it found."""
-    check_plan_or_output(request)
     if request.plan:
         print_plan(context, experiment)
         return None

@@ -59,10 +59,7 @@ def check_unchanged(run: Run, files: Iterable[Path]) -> None:
     """Raise UsageError if a file was written after a run began, which keeps only where it is."""
     for path in files:
         if path.exists() and path.stat().st_mtime > run.created_at.timestamp():
-            raise UsageError(
-                f"{path} was written after run {run.id} began, which had another",
-                hint="begin a new run",
-            )
+            raise UsageError(f"{path} was written after run {run.id} began", hint="begin a new run")
 
 
 def _whole_blocks(done: Collection[Done], sound: Collection[str]) -> int:

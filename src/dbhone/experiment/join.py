@@ -12,9 +12,9 @@ from dbhone.errors import UnknownName, UsageError
 from dbhone.experiment.subjects import CONTROL
 from dbhone.experiment.templates import (
     DesignOptions,
+    compiled_versions,
     design_table,
     file_text,
-    is_ready_made,
     version_table,
 )
 from dbhone.measurement.record import Run
@@ -54,8 +54,7 @@ def joining_text(
     anchor = _anchor(run, anchor, sound, new)
     names = sorted([anchor, *new], key=age)
     system = load_dbms(dbms)
-    compiled = [version for version in versions if not is_ready_made(version)]
-    building = len(compiled) * system.build_seconds
+    building = len(compiled_versions(versions)) * system.build_seconds
     return file_text(
         f"Written by `hone history --join {run.id}`: joins that run through {anchor}.",
         {"title": f"{system.title} {' and '.join(new)} beside {anchor}", "base": names[0]},

@@ -193,7 +193,7 @@ def history_text(
     system = load_dbms(dbms)
     names = [version.name for version in versions]
     first, *others = versions
-    compiled = [version for version in versions if not is_ready_made(version)]
+    compiled = compiled_versions(versions)
     left_out = {"optional": True} if optional else {}
     chosen = {"variant": variant, "compiler": compiler}
     given = {key: value for key, value in chosen.items() if value is not None}
@@ -221,8 +221,12 @@ def history_text(
     )
 
 
-def is_ready_made(version: KnownVersion) -> bool:
-    """Return whether a version is not compiled, but fetched as a program."""
+def compiled_versions(versions: Sequence[KnownVersion]) -> list[KnownVersion]:
+    """Return the versions that are compiled, without those that are fetched as programs."""
+    return [version for version in versions if not _is_ready_made(version)]
+
+
+def _is_ready_made(version: KnownVersion) -> bool:
     kind = kind_of(parse_reference(version.source).kind)
     return kind.ready_made or version.variant == READY_MADE
 

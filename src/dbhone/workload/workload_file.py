@@ -40,7 +40,7 @@ _LONGEST_LINE = 256 << 20
 _COMPRESSION = 1
 _USUAL = (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED)
 _ENCRYPTED = 0x1
-_DAMAGED = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError)
+_DAMAGED = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, UnicodeDecodeError)
 
 StatementKind = Literal["text", "bound", "named"]
 Count = Annotated[int, Field(ge=0)]
@@ -267,7 +267,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
             if any(not _is_usual(member) for member in file.infolist()):
                 raise UsageError(f"{path} is not a workload file: it is packed in another way")
             yield file
-    except (*_DAMAGED, UnicodeDecodeError) as error:
+    except _DAMAGED as error:
         raise UsageError(
             f"{path} is not a whole workload file: {_first_line(error)}",
             hint="'hone capture' makes workload files",

@@ -84,7 +84,8 @@ def _format_of(output: Path | None) -> str:
 
 def _page(store: Store, selectors: Sequence[str], format_name: str) -> Page:
     runs = [find_run(store, selector) for selector in selectors]
-    if len(runs) > 1 and find_format(format_name).of_one_run:
+    form = find_format(format_name)
+    if len(runs) > 1 and form.of_one_run:
         raise UsageError(
             f"the format {format_name} shows a single run: its moments are those of that run",
             hint=f"'hone report {runs[0].id} --format {format_name}' writes the first",
@@ -92,7 +93,7 @@ def _page(store: Store, selectors: Sequence[str], format_name: str) -> Page:
     if len(runs) > 1:
         return build_joined_page([(run, store.samples(run.id)) for run in runs])
     (run,) = runs
-    observations = store.observations(run.id) if find_format(format_name).observes else ()
+    observations = store.observations(run.id) if form.observes else ()
     return page_of(run, store, observations)
 
 

@@ -14,7 +14,6 @@ from dbhone.cli import completing
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.generated import (
     GeneratedOptions,
-    check_plan_or_output,
     generated_options_without_budget,
     train_option,
 )
@@ -130,7 +129,6 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     or another kernel.
     """
     chosen = _Options(**options)
-    check_plan_or_output(chosen)
     _offer_tools(context, chosen)
     request, space = make_request(
         source,
