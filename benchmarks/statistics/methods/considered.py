@@ -77,11 +77,13 @@ def _inverse_trigamma(values: Array) -> Array:
 
 
 def _student(centre: Array, error: Array, freedom: Array, count: int) -> Estimates:
+    half = stdtrit(freedom, 1 - ALPHA / 2) * error
     return Estimates(
         centre=centre,
         error=error,
         freedom=freedom,
-        half=stdtrit(freedom, 1 - ALPHA / 2) * error,
+        low=centre - half,
+        high=centre + half,
         p=2 * stdtr(freedom, -np.abs(centre / error)),
         count=np.full(centre.shape, count, dtype=np.intp),
     )

@@ -78,8 +78,8 @@ def judged(found: Estimates) -> Judged:
     return Judged(
         ratio=found.centre,
         different=adjusted < ALPHA,
-        low=found.centre - found.half,
-        high=found.centre + found.half,
+        low=found.low,
+        high=found.high,
     )
 
 

@@ -78,7 +78,8 @@ class _Test:
     before: int
     after: int
     centre: float
-    half: float
+    low: float
+    high: float
     p_adjusted: float
     threshold: float
 
@@ -234,7 +235,8 @@ def _tests(
             before=before,
             after=after,
             centre=float(estimates.centre[at]),
-            half=float(estimates.half[at]),
+            low=float(estimates.low[at]),
+            high=float(estimates.high[at]),
             p_adjusted=float(adjusted[at]),
             threshold=float(thresholds[at]),
         )
@@ -276,13 +278,13 @@ def _likely_cause(row: _Row, tests: Sequence[_Test], ends: _Test) -> str | None:
 
 def _segment(row: _Row, piece: slice) -> Segment:
     estimates = summed([row.distance(row.versions[piece], row.versions[0])], CONFIDENCE)
-    centre, half = float(estimates.centre[0]), float(estimates.half[0])
-    bounded = not math.isnan(half)
+    low, high = float(estimates.low[0]), float(estimates.high[0])
+    bounded = not math.isnan(low)
     return Segment(
         versions=row.versions[piece],
-        ratio=math.exp(centre),
-        low=math.exp(centre - half) if bounded else None,
-        high=math.exp(centre + half) if bounded else None,
+        ratio=math.exp(float(estimates.centre[0])),
+        low=math.exp(low) if bounded else None,
+        high=math.exp(high) if bounded else None,
     )
 
 
@@ -292,8 +294,8 @@ def _change(row: _Row, test: _Test, level: Segment) -> Change:
         before=row.versions[test.before],
         after=row.versions[test.after],
         ratio=math.exp(test.centre),
-        low=math.exp(test.centre - test.half),
-        high=math.exp(test.centre + test.half),
+        low=math.exp(test.low),
+        high=math.exp(test.high),
         p_adjusted=test.p_adjusted,
         level=level,
         start=start,

@@ -265,8 +265,8 @@ def _effects(setup: _ComparisonSetup, compared: _Compared, tests: Tests) -> list
             part=not setup.whole[step],
             metric=metric.name,
             ratio=float(np.exp(estimates.centre[row])),
-            low=_bound(estimates, row, -1),
-            high=_bound(estimates, row, +1),
+            low=_optional(np.exp(estimates.low[row])),
+            high=_optional(np.exp(estimates.high[row])),
             blocks=int(estimates.count[row]),
             p_value=_optional(estimates.p[row]),
             **_judgement(tests, row, metric, estimates.centre[row]),
@@ -282,7 +282,8 @@ def _picked(estimates: Estimates, pairs: Sequence[tuple[int, int]]) -> Estimates
         centre=estimates.centre[subjects, steps],
         error=estimates.error[subjects, steps],
         freedom=estimates.freedom[subjects, steps],
-        half=estimates.half[subjects, steps],
+        low=estimates.low[subjects, steps],
+        high=estimates.high[subjects, steps],
         p=estimates.p[subjects, steps],
         count=estimates.count[subjects, steps],
     )
@@ -348,8 +349,8 @@ def _summary(setup: _ComparisonSetup, compared: _Compared, tests: Tests, row: in
         in_sample=subset.in_sample,
         metric=metric.name,
         ratio=float(np.exp(centre)),
-        low=_bound(estimates, row, -1),
-        high=_bound(estimates, row, +1),
+        low=_optional(np.exp(estimates.low[row])),
+        high=_optional(np.exp(estimates.high[row])),
         blocks=int(estimates.count[row]),
         p_value=_optional(estimates.p[row]),
         **_judgement(tests, row, metric, centre),
@@ -378,10 +379,6 @@ def _verdict(metric: Metric, centre: float, adjusted: float) -> str:
     if adjusted >= 1 - CONFIDENCE:
         return Verdict.NO_DIFFERENCE.value
     return metric.gain if (centre > 0) == (metric.better is Better.HIGHER) else metric.loss
-
-
-def _bound(rows: Estimates, row: int, side: int) -> float | None:
-    return _optional(np.exp(rows.centre[row] + side * rows.half[row]))
 
 
 def _optional(value: float) -> float | None:

@@ -39,7 +39,7 @@ _HALVINGS = 50
 class Estimates:
     """One estimate for each row. All arrays have the rows' shape; NaN means "not known".
 
-    ``centre`` and ``half`` are the estimate and its interval's half-width, on the rows' own scale
+    ``centre`` is the estimate and ``low`` to ``high`` its interval, on the rows' own scale
     (logarithms). ``p`` tests that the centre is 0. ``count`` is the number of a row's values:
     its blocks, of which those of one cluster count as one.
     ``error`` is the standard error, ``freedom`` the degrees of freedom of the centre's t.
@@ -48,7 +48,8 @@ class Estimates:
     centre: Array
     error: Array
     freedom: Array
-    half: Array
+    low: Array
+    high: Array
     p: Array
     count: NDArray[np.intp]
 
@@ -201,4 +202,12 @@ def _judged(
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(np.abs(centre) <= _ROUNDING, 0.0, np.abs(centre) / error)
     p = np.where(known, np.clip(both_tails(usable, t), _LEAST_P, 1.0), np.nan)
-    return Estimates(centre=centre, error=error, freedom=freedom, half=half, p=p, count=count)
+    return Estimates(
+        centre=centre,
+        error=error,
+        freedom=freedom,
+        low=centre - half,
+        high=centre + half,
+        p=p,
+        count=count,
+    )

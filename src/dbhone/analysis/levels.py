@@ -58,16 +58,18 @@ def _levels(samples: SampleArray, metric: Metric, rows: Array, confidence: float
     for subject, step in np.argwhere(counts > 0).tolist():
         count = int(counts[subject, step])
         whole = bool(complete[subject, step])
-        centre, half = float(fitted.centre[subject, step]), float(fitted.half[subject, step])
-        bounded = whole and not np.isnan(half)
+        centre, low, high = (
+            float(ends[subject, step]) for ends in (fitted.centre, fitted.low, fitted.high)
+        )
+        bounded = whole and not np.isnan(low)
         levels.append(
             Level(
                 subject=samples.subjects[subject],
                 step=samples.steps[step],
                 metric=metric.name,
                 value=float(np.exp(centre) if whole else np.nanmedian(rows[subject, step])),
-                low=float(np.exp(centre - half)) if bounded else None,
-                high=float(np.exp(centre + half)) if bounded else None,
+                low=float(np.exp(low)) if bounded else None,
+                high=float(np.exp(high)) if bounded else None,
                 blocks=count,
             )
         )
@@ -116,12 +118,11 @@ def _average(rows: Logs, confidence: float) -> Average:
     mean = float(ratios.mean())
     shares = ratios / ratios.sum()
     whole = estimate(rows.weighted(shares), confidence)
-    half = float(whole.half)
-    known = not np.isnan(half)
+    known = not np.isnan(whole.low)
     return Average(
         mean=mean,
-        low=mean * float(np.exp(-half)) if known else None,
-        high=mean * float(np.exp(half)) if known else None,
+        low=mean * float(np.exp(whole.low - whole.centre)) if known else None,
+        high=mean * float(np.exp(whole.high - whole.centre)) if known else None,
         median=float(np.median(ratios)),
         minimum=float(ratios.min()),
         maximum=float(ratios.max()),

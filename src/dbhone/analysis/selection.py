@@ -119,14 +119,14 @@ def step_ratio(after: Array, before: Array) -> tuple[float, float | None]:
     NaN if there is no such block.
     """
     found = estimate(Logs.without_rounds(after - before), CONFIDENCE)
-    half = float(found.half)
+    half = float(found.high - found.low) / 2
     return float(np.exp(found.centre)), None if math.isnan(half) else half
 
 
 def _is_beaten(difference: Array) -> bool:
     """Return whether the leader is certainly better, by its lead in each block."""
     found = estimate(Logs.without_rounds(difference), CONFIDENCE)
-    return bool(found.centre - found.half > 0)
+    return bool(found.low > 0)
 
 
 def _count(values: Array) -> int:
