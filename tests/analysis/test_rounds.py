@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.analysis.rounds import levels, stalled_shares
+from dbhone.analysis.rounds import levels
 from tests.analysis.blocks import Array
 
 seeds = st.integers(0, 2**32 - 1)
@@ -57,28 +57,6 @@ def test_a_server_that_stands_still_in_a_tenth_of_its_slices_is_slower_by_a_tent
     logs[[2, 11, 25], 1] = -20.0
     moved = np.exp(levels(logs) - levels(calm))
     assert moved == pytest.approx([1.0, 0.9, 1.0], abs=0.005)
-
-
-def test_slices_in_which_one_stands_still_are_told_from_those_in_which_all_do() -> None:
-    logs = np.random.default_rng(2).normal(5, 0.05, (30, 3))
-    logs[[2, 11], 1] -= 1.0
-    logs[20] -= 2.0
-    shares = stalled_shares(logs)
-    assert [tuple(place) for place in np.argwhere(shares)] == [(2, 1), (11, 1)]
-    assert shares[2, 1] == pytest.approx(1 - np.exp(-1.0), abs=0.1)
-    logs[20, 0] -= 3.0
-    assert (20, 0) in [tuple(place) for place in np.argwhere(stalled_shares(logs))]
-
-
-def test_one_subject_alone_can_stand_still() -> None:
-    logs = np.full((10, 1), 3.0)
-    logs[4] = 1.0
-    assert np.flatnonzero(stalled_shares(logs)).tolist() == [4]
-
-
-@pytest.mark.parametrize("shape", [(0, 2), (3, 1)])
-def test_where_nothing_was_measured_nothing_stands_still(shape: tuple[int, int]) -> None:
-    assert not stalled_shares(np.full(shape, np.nan)).any()
 
 
 def test_missing_slices_leave_the_rest_to_tell() -> None:

@@ -11,8 +11,7 @@ median deviation in the place of the extremes, which a single burst would decide
 
 A subject's level is its operations divided by its seconds, of all its slices that count: a server
 that stands still in some of them is slower by just that. A round has one slice of each subject,
-moments apart, so what a moment does to all of them is in all levels alike. Which slices stalled
-is found here, too, so that a reader is told why a level is what it is.
+moments apart, so what a moment does to all of them is in all levels alike.
 
 All slices of a restart share some conditions, such as the layout of memory, which no number of
 rounds can show. So this module gives no intervals: they are taken over restarts (``estimate.py``).
@@ -21,8 +20,7 @@ rounds can show. So this module gives no intervals: they are taken over restarts
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +75,6 @@ def _is_far(first: Array, later: Array) -> NDArray[np.bool_]:
 
 DEVIATION = 1.4826
 """The standard deviation of normal noise, in medians of the distance from its centre."""
-_STANDSTILL = 0.5
 
 
 def log_rate(operations: float, seconds: float) -> float:
@@ -93,13 +90,24 @@ def log_rates(subjects: Sequence[Iterable[Slice]], rounds: Sequence[int]) -> Arr
 
     It is rounds x subjects, NaN where a subject has no slice.
     """
+    return _table(subjects, rounds, lambda slice: log_rate(slice.operations, slice.seconds))
+
+
+def slice_seconds(subjects: Sequence[Iterable[Slice]], rounds: Sequence[int]) -> Array:
+    """Return how long the slices took, in the shape of ``log_rates``."""
+    return _table(subjects, rounds, lambda slice: slice.seconds)
+
+
+def _table(
+    subjects: Sequence[Iterable[Slice]], rounds: Sequence[int], value: Callable[[Slice], float]
+) -> Array:
     rows = {number: row for row, number in enumerate(rounds)}
-    logs = np.full((len(rows), len(subjects)), np.nan)
+    values = np.full((len(rows), len(subjects)), np.nan)
     for column, slices in enumerate(subjects):
         for slice in slices:
             if slice.round in rows:
-                logs[rows[slice.round], column] = log_rate(slice.operations, slice.seconds)
-    return logs
+                values[rows[slice.round], column] = value(slice)
+    return values
 
 
 def levels(logs: Array) -> Array:
@@ -117,20 +125,3 @@ def levels(logs: Array) -> Array:
     total = np.exp(np.where(whole, logs, -np.inf)).sum(axis=-2)
     found: Array = np.log(np.where(count, total, np.nan) / np.maximum(count, 1))
     return found
-
-
-def stalled_shares(logs: Array) -> Array:
-    """Return for which share of its time each slice stood still, rounds x subjects.
-
-    It is 0 unless that is half of it or more: the slice has less than half of its subject's usual
-    rate, and the other subjects' slices of its round do not. What stops all is the machine's.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of a round or a subject without slices
-        median = np.nanmedian if np.isnan(logs).any() else np.median  # which is ten times as fast
-        away = logs - median(logs, axis=0)
-        columns = range(logs.shape[1])
-        others = [median(np.delete(away, at, axis=1), axis=1) for at in columns]
-    common = np.minimum(np.nan_to_num(np.array(others).T), 0.0)
-    shares: Array = -np.expm1(away - common)
-    return np.where(shares > _STANDSTILL, shares, 0.0)

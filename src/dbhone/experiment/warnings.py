@@ -5,28 +5,26 @@ Each has a code and a text. All functions are pure.
 
 from __future__ import annotations
 
-import itertools
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbhone.analysis.gravity import FAILED_INVOCATIONS
-from dbhone.analysis.rounds import log_rates, stalled_shares
+from dbhone.analysis.rounds import log_rates, slice_seconds
 from dbhone.dbms.base_protocol import Protocol
 from dbhone.dbms.base_settings import pairs
 from dbhone.experiment.model import Experiment, Servers
 from dbhone.instance.settings import ResolvedSettings, Translated
 from dbhone.measurement.conditions import Condition
 from dbhone.measurement.record import COLD, ONE_SERVER, SHORT_SLICES, Slice, Sliced, Warning
+from dbhone.measurement.stalls import stalled
 from dbhone.measurement.store import Done
 from dbhone.process import can_enclose
 from dbhone.units import count_of, listed
 from dbhone.verification.outcome import Failure
 from dbhone.workload.suite import Regime
 
-_LEAST_STALL = 0.25
-"""Seconds. In less, which is a few slices, the machine may have stopped one subject by chance."""
 _LEAST_LOST = 0.01
 """The share of a step's throughput that stalls must cost to be reported."""
 _MOST_NAMED = 3
@@ -323,21 +321,14 @@ def stall_notes(sliced: Sequence[Sliced]) -> Iterator[Warning]:
 
 
 def _judged_slices(trial: Sequence[Sliced]) -> Iterator[tuple[Sliced, Slice, bool]]:
-    """Yield each slice that counts, with whether its subject stalled in it.
-
-    A stall may last for several slices, one after the other.
-    """
+    """Yield each slice that counts, with whether its subject stalled in it."""
     counted = [[one for one in entry.slices if one.counted] for entry in trial]
     rounds = sorted({one.round for slices in counted for one in slices})
     rows = {number: row for row, number in enumerate(rounds)}
-    shares = stalled_shares(log_rates(counted, rounds))
-    for entry, slices, share in zip(trial, counted, shares.T, strict=True):
-        still = [(one, float(share[rows[one.round]])) for one in slices]
-        for stopped, run in itertools.groupby(still, key=lambda pair: pair[1] > 0):
-            stretch = list(run)
-            lost = sum(one.seconds * part for one, part in stretch)
-            for one, _ in stretch:
-                yield entry, one, stopped and lost >= _LEAST_STALL
+    still = stalled(log_rates(counted, rounds), slice_seconds(counted, rounds))
+    for column, (entry, slices) in enumerate(zip(trial, counted, strict=True)):
+        for one in slices:
+            yield entry, one, bool(still[rows[one.round], column])
 
 
 def _stalls(subject: str, sets: Mapping[str, _StallTotals], told: Sequence[str]) -> str:
