@@ -106,3 +106,33 @@ def test_a_captured_workload_that_is_trained_on_must_be_there(tmp_path: Path) ->
     text = text.replace("[training]", '[training]\nsuite = "./other.workload"')
     with pytest.raises(ExperimentError, match=r"training\.suite: there is no .*/other\.workload$"):
         parse(text, name=str(tmp_path / "mine.toml"))
+
+
+TWO_TRAININGS = """\
+title = "Which training holds elsewhere?"
+base = "rel"
+
+[sources]
+postgresql = "apt:postgresql"
+
+[subjects]
+rel = { dbms = "postgresql", source = "postgresql" }
+micro = { like = "rel", variant = "pgo" }
+own = { like = "rel", variant = "pgo", train = ["earlier"], train_suite = "./mine.workload" }
+
+[training]
+suite = "sysbench:micro"
+data = "./mine.dump"
+
+[workload]
+suite = "tpcc"
+"""
+
+
+def test_a_dump_is_for_the_captured_workload_that_one_of_two_subjects_is_trained_on(
+    tmp_path: Path,
+) -> None:
+    capture_queries("postgresql", tmp_path)
+    found = parse(TWO_TRAININGS, name=str(tmp_path / "mine.toml"))
+    data = {each.name: each.training.scale.data for each in found.subjects if each.training}
+    assert data == {"micro": {}, "own": {"dump": str(tmp_path / "mine.dump")}}

@@ -13,11 +13,14 @@ from dbhone.experiment.requested_settings import RequestedSettings
 from dbhone.experiment.schema import ExperimentFile, Locator, SubjectSection, keys_of_data
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
+from dbhone.workload.captured_suite import is_workload_file
 from dbhone.workload.suite import Suite
 from dbhone.workload.task import Scale
 
 _KEYS = ("train", "train_suite", "train_size")
 """The keys of a subject that say what it is trained on."""
+_OF_CAPTURED = frozenset({"dump", "folder"})
+"""The keys of the data of a captured workload."""
 
 
 class Trainings:
@@ -67,7 +70,7 @@ class Trainings:
         sets = suites.full_names(suite, words, where=where)
         shares = self._shares(suite_name, suite)
         size = self._size(name, section, suite)
-        scale = self._foreign_scale(suite, size) if foreign else self._scale
+        scale = self._foreign_scale(suite_name, suite, size) if foreign else self._scale
         return Training(
             suite=suite_name,
             scale=suite_tasks.training_scale(suite, scale, size),
@@ -105,10 +108,18 @@ class Trainings:
             raise UnknownName("size", size, suite.sizes(), where=where)
         return size
 
-    def _foreign_scale(self, suite: Suite, size: str) -> Scale:
-        """Return the scale of a suite that is only trained on: its own, with data for it."""
+    def _foreign_scale(self, suite_name: str, suite: Suite, size: str) -> Scale:
+        """Return the scale of a suite that is only trained on: its own, with data for it.
+
+        A dump is the data of the captured workload, if any subject is trained on one.
+        """
         general = self._declared.training
-        scale = Scale(size=size, data=keys_of_data(general.data) if general else {})
+        data = keys_of_data(general.data) if general else {}
+        subjects = self._declared.subjects.values()
+        captured = any(is_workload_file(section.train_suite or "") for section in subjects)
+        if captured and not is_workload_file(suite_name) and not _OF_CAPTURED.isdisjoint(data):
+            data = {}
+        scale = Scale(size=size, data=data)
         if suite.server_sizes:
             at = ("training", "data")
             self._where.meant(lambda _: suite_tasks.data_set(suite, scale), "", *at)
