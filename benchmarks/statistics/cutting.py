@@ -56,7 +56,12 @@ class Recording:
             found[run, restart, step] = rounds[begin : begin + plan.rounds]
         swapped = rng.random((runs, plan.restarts)) < 0.5
         logs = np.where(swapped[:, :, None, None, None], found[..., ::-1], found)
-        return Piece(logs=logs, by_start=np.zeros((*logs.shape[:3], 2)), settled=True)
+        return Piece(
+            logs=logs,
+            by_start=np.zeros((*logs.shape[:3], 2)),
+            settled=True,
+            slice_seconds=self.slice_seconds,
+        )
 
 
 def recordings(folder: Path) -> Iterator[Recording]:

@@ -1,8 +1,8 @@
 """The kinds of noise: a list. To add one, add an entry, and a function if its cause is new.
 
-On those of ``CHOSEN_ON`` dbhone's method was chosen; all others only judge it. Those of ``SERVERS``
-are what one server does by itself, or what starts of servers do; with them it is judged whether
-verdicts keep their promise, but not what others do.
+On those of ``CHOSEN_ON`` dbhone's method was chosen, and on *long stalls* what it makes of stalls;
+all others only judge it. Those of ``SERVERS`` are what one server does by itself, or what starts of
+servers do; with them it is judged whether verdicts keep their promise, but not what others do.
 """
 
 from __future__ import annotations
@@ -127,6 +127,17 @@ SERVERS = (
             noise=partial(noise.long_stalls, share=share),
         )
         for share in (0.05, 0.1, 0.2)
+    ),
+    Kind(
+        name="both stall",
+        text="each server stands still for 4 % of the time, 1 s each",
+        noise=noise.both_stall,
+    ),
+    Kind(
+        name="one step stalls",
+        text="on one step one server stands still for 8 % of the time, 1.5 s each, and is as much"
+        " faster in between",
+        noise=noise.stalls_of_one_step,
     ),
     Kind(
         name="slow starts",

@@ -117,6 +117,25 @@ def long_stalls(rng: np.random.Generator, runs: int, plan: Plan, *, share: float
     return _alike(logs)
 
 
+def both_stall(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
+    """Return two servers that each stand still for a second, 4 % of the time."""
+    logs = rng.normal(0, SPREAD, plan.shape(runs))
+    for server in range(2):
+        still = _spells(rng, runs, plan, share=0.04, seconds=1)[..., server]
+        logs[..., server] += np.where(still, np.log(_STANDSTILL), 0.0)
+    return _alike(logs)
+
+
+def stalls_of_one_step(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
+    """Return a server that stands still for 1.5 s on one step, and never on the others."""
+    share = 0.08
+    logs = rng.normal(0, SPREAD, plan.shape(runs))
+    still = _spells(rng, runs, plan, share=share, seconds=1.5)[:, :, 0, :, 1]
+    mean = np.log(1 - share + share * _STANDSTILL)
+    logs[:, :, 0, :, 1] += np.where(still, np.log(_STANDSTILL), 0.0) - mean
+    return _alike(logs)
+
+
 def slow_starts(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
     """Return a server of which one start in ten is a fifth slower, on all steps.
 

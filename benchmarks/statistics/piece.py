@@ -54,13 +54,15 @@ class Piece:
     ``logs`` is runs x restarts x steps x rounds x servers. ``by_start`` is what of it belongs to a
     start of a server (runs x restarts x steps x servers): zero in a trace, which cannot tell.
     Restarts of one of the ``clusters`` have servers of the same layouts; without any each has its
-    own. From what is ``settled`` the rounds before servers had settled were left out already.
+    own. From what is ``settled`` the rounds before servers had settled were left out already. Each
+    slice took ``slice_seconds``.
     """
 
     logs: Array
     by_start: Array
     clusters: NDArray[np.intp] | None = None
     settled: bool = False
+    slice_seconds: float = SLICE_SECONDS
 
     @classmethod
     def of(cls, noise: Array, by_start: Array) -> Piece:

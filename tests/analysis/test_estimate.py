@@ -13,6 +13,7 @@ from scipy import optimize, stats
 
 from dbhone.analysis.estimate import Estimates, estimate, summed, width, with_repeats
 from dbhone.measurement.sample_array import Logs
+from dbhone.measurement.stall_noise import StallNoise
 from tests.analysis.blocks import Array
 
 rows = st.lists(
@@ -252,3 +253,62 @@ def test_light_tails_raise_no_more_false_alarms_than_the_documents_say(
     values = np.random.default_rng(steps).uniform(-1, 1, (400_000, 6))
     alone = np.mean(plain(values).p < 0.05 / steps)
     assert 0.05 < 1 - (1 - alone) ** steps < most
+
+
+def _stalling(seed: int, *, cost: float, stalls: float, blocks: int) -> Logs:
+    """Return rows of a subject that stalls so often in all blocks together; its truth is 0."""
+    rng = np.random.default_rng(seed)
+    count = rng.poisson(stalls / blocks, (20_000, blocks)).astype(np.float64)
+    values = rng.normal(0, 0.01, count.shape) - cost * (count - stalls / blocks)
+    expected: Array = count + 0.5 / blocks
+    noise = StallNoise.of_levels(cost**2 * count, cost**2 * expected, cost**3 * expected)
+    return Logs(values=values, within=np.full(values.shape, np.nan), stalls=noise)
+
+
+@pytest.mark.parametrize("stalls", [1, 2, 4, 12])
+def test_intervals_allow_for_how_many_stalls_happened_to_be_seen(stalls: int) -> None:
+    rows = _stalling(stalls, cost=0.2, stalls=stalls, blocks=12)
+    found, plainly = estimate(rows, 0.95), plain(rows.values)
+    covered = np.mean((found.low <= 0) & (found.high >= 0))
+    assert 0.94 <= covered <= 0.995
+    if stalls <= 4:
+        assert covered > np.mean((plainly.low <= 0) & (plainly.high >= 0)) + 0.02
+
+
+def test_an_interval_reaches_further_where_there_were_more_stalls() -> None:
+    found = estimate(_stalling(1, cost=0.2, stalls=3, blocks=12)[:50], 0.95)
+    assert (found.centre - found.low > found.high - found.centre).all()
+    turned = estimate(_stalling(1, cost=0.2, stalls=3, blocks=12)[:50].times(-1.0), 0.95)
+    np.testing.assert_allclose(turned.high, -found.low)
+
+
+def test_stalls_of_both_sides_alike_leave_an_interval_as_long_on_both() -> None:
+    rows = _stalling(2, cost=0.1, stalls=3, blocks=12)[:50]
+    found = estimate(rows - rows[::-1], 0.95)
+    again = estimate(rows[::-1] - rows, 0.95)
+    np.testing.assert_allclose(again.low, -found.high)
+
+
+@pytest.mark.parametrize("stalls", [1, 3, 12])
+def test_two_subjects_that_stall_as_often_are_told_apart_by_chance_alone(stalls: int) -> None:
+    one, other = (_stalling(seed, cost=0.2, stalls=stalls, blocks=12) for seed in (3, 4))
+    found = estimate(one - other, 0.95)
+    assert np.mean((found.low <= 0) & (found.high >= 0)) >= 0.94
+    assert np.mean(found.p < 0.01) <= 0.01
+
+
+@given(rows, st.floats(0.001, 0.5), st.floats(0, 1), st.floats(0, 1))
+def test_p_value_and_interval_agree_where_servers_stalled(
+    row: list[float], cost: float, smaller: float, larger: float
+) -> None:
+    count = np.full((1, len(row)), 2 / len(row))
+    own, bases = (
+        StallNoise.of_levels(*(count * part * cost**power for power in (2, 2, 3)))
+        for part in (smaller, larger)
+    )
+    values = np.array([row])
+    logs = Logs(values=values, within=np.full_like(values, np.nan), stalls=own - bases)
+    found = estimate(logs, 0.95)
+    gaps = found.low[0], -found.high[0]
+    if min(map(abs, gaps)) > 1e-9:
+        assert (found.p[0] < 0.05) == (max(gaps) > 0)

@@ -14,6 +14,7 @@ from benchmarks.statistics.methods.welch import WELCH
 from benchmarks.statistics.noise import drift, heavy, quiet, uneven_starts
 from benchmarks.statistics.piece import Array, Piece, Plan
 from dbhone.analysis.verdict import Verdict
+from dbhone.measurement.stall_noise import StallNoise
 from tests.analysis.blocks import analysed, samples
 
 PLAN = Plan(restarts=8, steps=3, rounds=6)
@@ -54,7 +55,11 @@ def test_dbhone_judges_as_its_analysis_does() -> None:
     for run in range(len(seen)):
         rates, within = seen[run, ..., :2], seen[run, ..., 2]
         halves = np.stack([within / 2] * 2)
-        found = analysed(replace(samples(np.exp(np.moveaxis(rates, -1, 0))), within=halves)).effects
+        smaller = np.moveaxis(seen[run, ..., 4:7], -1, 0)
+        larger = np.moveaxis(seen[run, ..., 7:], -1, 0)
+        stalls = StallNoise.of_levels(*np.stack([larger, smaller], axis=1))
+        measured = samples(np.exp(np.moveaxis(rates, -1, 0)))
+        found = analysed(replace(measured, within=halves, stalls=stalls)).effects
         wanted = [each.verdict in {Verdict.FASTER, Verdict.SLOWER} for each in found]
         assert told.different[run].tolist() == wanted
         assert np.exp(told.ratio[run]) == pytest.approx([each.ratio for each in found])

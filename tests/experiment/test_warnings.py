@@ -242,7 +242,7 @@ def test_a_subject_that_stands_still_is_told_with_what_that_costs() -> None:
     assert (note.code, note.subject) == ("stalls", "pgo")
     assert "stalled in 2 of 20 slices of insert (0.5 of 5 s)" in note.text
     assert "which costs it 10% of its throughput there" in note.text
-    assert "a little less sure than their intervals say" in note.text
+    assert "their intervals allow for chance in how often it stalled" in note.text
 
 
 def test_a_moment_that_the_machine_took_from_one_subject_is_no_stall() -> None:

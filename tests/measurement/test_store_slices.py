@@ -67,6 +67,35 @@ def test_rounds_show_how_noisy_a_measurement_is_without_what_strikes_all_alike(
     assert np.isnan(within[:, 1:]).all()
 
 
+def test_rounds_show_the_noise_of_stalls(tmp_path: Path) -> None:
+    usual = [100, 101, 99, 100] * 5
+    with Store.open(tmp_path / "store.db") as store:
+        run_id = begin(store)
+        for block in (0, 1):
+            for name in ("rel", "pgo"):
+                stalls = name == "pgo" and block == 1
+                counts = [*usual[:15], *([0] if stalls else [100]), *usual[16:]]
+                slices = tuple(
+                    replace(a_slice(number), seconds=0.5, operations=count)
+                    for number, count in enumerate(counts)
+                )
+                measured = invocation(block, name)
+                store.record(
+                    run_id,
+                    replace(measured, measurements=measured.measurements[:1], slices=slices),
+                )
+            if block == 0:
+                assert store.samples(run_id).stalls is None
+        samples = store.samples(run_id)
+    assert samples.stalls is not None
+    pgo = samples.stalls[samples.subjects.index("pgo"), 0]
+    cost = np.log(20 / 19)
+    assert pgo.seen == pytest.approx([0, cost**2], rel=0.02)
+    # The half that was not seen, of a rate of one stall: stretched by a half.
+    assert pgo.variance - pgo.seen == pytest.approx([cost**2 / 4 / 1.5**2] * 2, rel=0.02)
+    assert not samples.stalls.variance[samples.subjects.index("rel")].any()
+
+
 def test_a_measurement_without_rounds_has_no_noise_that_is_known(tmp_path: Path) -> None:
     with Store.open(tmp_path / "store.db") as store:
         run_id = begin(store)

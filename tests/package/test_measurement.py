@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dbhone.errors import PackageError
+from dbhone.measurement.stall_noise import StallNoise
 from dbhone.package.measurement import Measured, findings, of_csv, to_csv
 from tests.package.packages import MEASURED, samples
 
@@ -16,6 +17,21 @@ def test_samples_are_read_as_they_were_written_to_the_last_bit() -> None:
     assert found.metrics == array.metrics
     np.testing.assert_array_equal(found.values, array.values)
     np.testing.assert_array_equal(found.within, array.within)
+
+
+def test_samples_with_stalls_are_read_as_they_were_written() -> None:
+    array = samples()
+    noise = np.where(array.measured, np.random.default_rng(1).random(array.within.shape), 0.0)
+    stalling = replace(array, stalls=StallNoise.of_levels(noise**2 / 2, noise**2, noise**3))
+    found = of_csv(to_csv(stalling))
+    assert found.stalls is not None
+    assert stalling.stalls is not None
+    order = [found.subjects.index(name) for name in array.subjects]
+    steps = [found.steps.index(name) for name in array.steps]
+    np.testing.assert_array_equal(
+        found.stalls[np.ix_(order, steps)].cumulants, stalling.stalls.cumulants
+    )
+    assert findings(MEASURED, found) != findings(MEASURED, of_csv(to_csv(array)))
 
 
 def test_what_is_found_does_not_depend_on_the_order_of_lines() -> None:

@@ -16,6 +16,7 @@ from benchmarks.statistics.methods.base import ALPHA, Judged, Method
 from benchmarks.statistics.methods.dbhone import in_rounds, judge, judged
 from benchmarks.statistics.piece import Array, Piece
 from dbhone.analysis.estimate import Estimates
+from dbhone.measurement.stall_noise import StallNoise
 
 _TRIMMED, _KEPT = 0.2, 8
 _NEWTON_STEPS = 50
@@ -81,6 +82,7 @@ def _student(centre: Array, error: Array, freedom: Array, count: int) -> Estimat
     return Estimates(
         centre=centre,
         error=error,
+        stalls=StallNoise.none(centre.shape),
         freedom=freedom,
         low=centre - half,
         high=centre + half,

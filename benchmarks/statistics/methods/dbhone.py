@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -15,6 +14,8 @@ from dbhone.analysis.rounds import levels
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
 from dbhone.measurement.round_noise import level_variances
 from dbhone.measurement.sample_array import Logs
+from dbhone.measurement.stall_noise import StallNoise
+from dbhone.measurement.stalls import TrialStalls, trial_stalls, with_unseen
 
 _ORDER = 1
 """The seed of the random order of subjects in a pass."""
@@ -22,21 +23,41 @@ _ORDER = 1
 
 @lru_cache(maxsize=1)  # several methods judge the same levels of one piece
 def in_rounds(piece: Piece) -> Array:
-    """Return each restart's levels, the variance of their difference by its rounds, its cluster.
+    """Return each restart's levels, and of their difference what else is known of it.
 
-    As dbhone does, it leaves out the rounds in which a server seems not to have settled.
+    That is its variance by the rounds, its cluster, and the cumulants of the noise that the
+    servers' stalls bring. As dbhone does, it leaves out the rounds in which a server seems not to
+    have settled.
     """
-    seen, left_out = _levels(piece.logs), piece.left_out()
+    seen, left_out = _trials(piece.logs, piece.slice_seconds), piece.left_out()
     for place in map(tuple, np.argwhere(left_out)):
-        seen[place] = _levels(piece.logs[place][left_out[place] :])
+        seen[place] = _trials(piece.logs[place][left_out[place] :], piece.slice_seconds)
     clusters = np.arange(seen.shape[1]) if piece.clusters is None else piece.clusters
     labels = np.broadcast_to(clusters[:, None, None], (*seen.shape[:3], 1))
-    return np.concatenate([seen, labels], axis=-1).swapaxes(1, 2)
+    parts = [seen[..., :3], labels, _stalls(seen[..., 3:])]
+    return np.concatenate(parts, axis=-1).swapaxes(1, 2)
 
 
-def _levels(logs: Array) -> Array:
+def _trials(logs: Array, slice_seconds: float) -> Array:
+    """Return each server's level, the variance of their difference, and each server's stalls."""
     within = level_variances(logs).sum(axis=-1, keepdims=True)
-    return np.concatenate([levels(logs), within], axis=-1)
+    stalls = trial_stalls(logs, np.full(logs.shape, slice_seconds))
+    parts = [levels(logs), within, stalls.count, stalls.variance, stalls.third]
+    return np.concatenate(parts, axis=-1)
+
+
+def _stalls(seen: Array) -> Array:
+    """Return the cumulants of the servers' difference: runs x restarts x steps x 6.
+
+    ``seen`` has the number of each server's stalls, and the cumulants of their noise.
+    """
+    count, variance, third = (part.ravel() for part in np.split(seen, 3, axis=-1))
+    shape = (*seen.shape[:3], 2)
+    run, _, step, server = np.indices(shape).reshape(4, -1)
+    found = TrialStalls(count=count, variance=variance, third=third)
+    cumulants = with_unseen(found, run * 2 + server, step).cumulants.reshape(2, 3, *shape)
+    first, second = (StallNoise(cumulants=cumulants[..., server]) for server in range(2))
+    return np.moveaxis((second - first).cumulants.reshape(6, *shape[:3]), 0, -1)
 
 
 def in_long_slices(piece: Piece) -> Array:
@@ -56,10 +77,8 @@ def judge(seen: Array) -> Judged:
 
 def judge_over_steps(seen: Array) -> Judged:
     """Tell what dbhone tells of all steps as one."""
-    steps = _differences(seen)
-    by_step = replace(steps, values=steps.values.swapaxes(0, 1), within=steps.within.swapaxes(0, 1))
-    mean = by_step.mean()
-    return judged(estimate(mean[:, None], 1 - ALPHA))
+    by_step = Logs.stacked([_differences(seen[:, step]) for step in range(seen.shape[1])])
+    return judged(estimate(by_step.mean()[:, None], 1 - ALPHA))
 
 
 def _differences(seen: Array) -> Logs:
@@ -67,8 +86,10 @@ def _differences(seen: Array) -> Logs:
     values = seen[..., 1] - seen[..., 0]
     if seen.shape[-1] == 2:
         return Logs.without_rounds(values)
-    clusters = seen[0, 0, :, 3].astype(np.int32)
-    return Logs(values=values, within=seen[..., 2], clusters=clusters)
+    clusters = seen.reshape(-1, *seen.shape[-2:])[0, :, 3].astype(np.int32)
+    cumulants = np.moveaxis(seen[..., 4:], -1, 0).reshape(2, 3, *values.shape)
+    stalls = StallNoise(cumulants=cumulants)
+    return Logs(values=values, within=seen[..., 2], clusters=clusters, stalls=stalls)
 
 
 def judged(found: Estimates) -> Judged:

@@ -281,6 +281,7 @@ def _picked(estimates: Estimates, pairs: Sequence[tuple[int, int]]) -> Estimates
     return Estimates(
         centre=estimates.centre[subjects, steps],
         error=estimates.error[subjects, steps],
+        stalls=estimates.stalls[subjects, steps],
         freedom=estimates.freedom[subjects, steps],
         low=estimates.low[subjects, steps],
         high=estimates.high[subjects, steps],

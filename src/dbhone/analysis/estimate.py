@@ -5,6 +5,10 @@ and by the noise of its own rounds, which differs from block to block. Where rou
 the mean is that of a random-effects meta-analysis, whose studies are the blocks; without rounds all
 blocks count alike. No block is left out: a start that is slow is one of those that users get.
 
+Where servers stalled, few events decide, and all in one direction: a mean that saw few of them has
+blocks that hardly differ. There the interval is a score interval (``stall_score.py``), which is
+longer on the side of more stalls.
+
 ``docs/statistics.md`` tells why this method was chosen; ``benchmarks/statistics`` shows its
 coverage, false alarms and power. Sources: R. C. Paule and J. Mandel, Journal of Research of the
 National Bureau of Standards 87 (1982) 377-385, for the variance between blocks; J. Hartung and G.
@@ -17,13 +21,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dbhone.analysis import stall_score
 from dbhone.analysis.student import both_tails, reach
 from dbhone.measurement.sample_array import Array, Logs
+from dbhone.measurement.stall_noise import StallNoise
 
 CONFIDENCE = 0.95
 """Of all intervals and verdicts."""
@@ -43,10 +49,12 @@ class Estimates:
     (logarithms). ``p`` tests that the centre is 0. ``count`` is the number of a row's values:
     its blocks, of which those of one cluster count as one.
     ``error`` is the standard error, ``freedom`` the degrees of freedom of the centre's t.
+    ``stalls`` is the noise that stalls bring into the centre.
     """
 
     centre: Array
     error: Array
+    stalls: StallNoise
     freedom: Array
     low: Array
     high: Array
@@ -85,11 +93,16 @@ def estimate(rows: Logs, confidence: float) -> Estimates:
     centre = np.where(count > 0, (weights * values).sum(axis=-1) / total, np.nan)
     squares = (weights * np.square(values - np.nan_to_num(centre)[..., None])).sum(axis=-1)
     error = np.sqrt(squares / total / np.maximum(count - 1, 1))
+    stalls = StallNoise.none(count.shape)
+    if rows.stalls is not None:
+        stalls = rows.stalls.times(weights / total[..., None]).sum(axis=-1)
     error = np.where(error <= _ROUNDING, 0.0, error)
+    # What the blocks show has the stalls that were seen; others are expected beside them.
+    error = np.sqrt(np.maximum(np.square(error) - stalls.seen, 0.0) + stalls.variance)
     enough = count >= MINIMUM_FOR_INTERVAL
     effective = np.square(total) / np.maximum(np.square(weights).sum(axis=-1), _LEAST_P)
     freedom = np.where(enough, effective - 1, np.nan)
-    return _judged(centre, np.where(enough, error, np.nan), freedom, count, confidence)
+    return _judged(centre, np.where(enough, error, np.nan), stalls, freedom, count, confidence)
 
 
 def _weights(rows: Logs, known: NDArray[np.bool_], count: NDArray[np.intp]) -> Array:
@@ -186,6 +199,7 @@ def _added(parts: Sequence[Estimates], confidence: float) -> Estimates:
     return _judged(
         np.sum([part.centre for part in parts], axis=0),
         np.sqrt(variances.sum(axis=0)),
+        reduce(StallNoise.__add__, (part.stalls for part in parts)),
         np.where(exact, freedoms.min(axis=0), fitted),
         np.min([part.count for part in parts], axis=0),
         confidence,
@@ -193,21 +207,33 @@ def _added(parts: Sequence[Estimates], confidence: float) -> Estimates:
 
 
 def _judged(
-    centre: Array, error: Array, freedom: Array, count: NDArray[np.intp], confidence: float
+    centre: Array,
+    error: Array,
+    stalls: StallNoise,
+    freedom: Array,
+    count: NDArray[np.intp],
+    confidence: float,
 ) -> Estimates:
     """Return estimates with what follows from them; NaN where the error is."""
     known = ~np.isnan(error)
     usable = np.where(known, freedom, 1.0)
-    half = np.where(known, reach(usable, 1 - confidence) * error, np.nan)
+    distance = np.where(known, reach(usable, 1 - confidence), np.nan)
+    below, above = np.array(distance * error), np.array(distance * error)
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(np.abs(centre) <= _ROUNDING, 0.0, np.abs(centre) / error)
+        t = np.array(np.where(np.abs(centre) <= _ROUNDING, 0.0, np.abs(centre) / error))
+    at = known & (stalls.variance > _ROUNDING**2)
+    if at.any():
+        variance, noise = np.square(error[at]), stalls[at]
+        below[at], above[at] = stall_score.reaches(variance, noise, distance[at])
+        t[at] = stall_score.distances(variance, noise, centre[at])
     p = np.where(known, np.clip(both_tails(usable, t), _LEAST_P, 1.0), np.nan)
     return Estimates(
         centre=centre,
         error=error,
+        stalls=stalls,
         freedom=freedom,
-        low=centre - half,
-        high=centre + half,
+        low=centre - below,
+        high=centre + above,
         p=p,
         count=count,
     )

@@ -341,8 +341,8 @@ def _stalls(subject: str, sets: Mapping[str, _StallTotals], told: Sequence[str])
         f"{subject} stalled in {worst.stalled} of"
         f" {count_of(worst.slices, 'slice')} of {name} ({worst.stalled_seconds:.1f} of"
         f" {worst.seconds:.0f} s) while the others continued, which costs it {worst.lost:.0%} of"
-        f" its throughput there{more}{rest}; its figures include that, and are a little"
-        " less sure than their intervals say: how often it stalled is partly chance"
+        f" its throughput there{more}{rest}; its figures include that, and their intervals allow"
+        " for chance in how often it stalled: they reach further on the slower side"
     )
 
 

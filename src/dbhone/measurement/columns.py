@@ -29,6 +29,8 @@ from dbhone.measurement.record import LEAST_OPERATIONS
 from dbhone.measurement.round_noise import level_variances
 from dbhone.measurement.rows import step_of
 from dbhone.measurement.sample_array import SampleArray
+from dbhone.measurement.stall_noise import StallNoise
+from dbhone.measurement.stalls import TrialStalls, trial_stalls, with_unseen
 from dbhone.measurement.tables import COUNTS, INVOCATIONS, MEASUREMENTS, SLICES, STEPS, SUBJECTS
 
 _COMMON = (THROUGHPUT, CPU_SECONDS, INSTRUCTIONS, PEAK_MEMORY)
@@ -63,6 +65,7 @@ def load(connection: sa.Connection, run_id: int) -> SampleArray:
     step = _find(_whole_numbers(rows[:, 1]), steps[0])
     if (subject < 0).any() or (step < 0).any():
         raise ValueError("a measurement is of no subject or step of its run")
+    within, stalls = _by_rounds(connection, run_id, invocations, place, subject, step)
     return SampleArray.of_columns(
         subjects=subjects[1],
         steps=steps[1],
@@ -70,7 +73,8 @@ def load(connection: sa.Connection, run_id: int) -> SampleArray:
         step=step.astype(np.int32),
         block=_whole_numbers(invocations[place, 1], most=_MOST_BLOCKS).astype(np.int32),
         values=_values(rows[:, 2:], figures),
-        within=_within(connection, run_id, invocations, place, step),
+        within=within,
+        stalls=stalls,
         block_seconds=_block_seconds(connection, run_id),
     )
 
@@ -85,29 +89,44 @@ def _values(matrix: Floats, figures: Sequence[Metric]) -> dict[str, Floats]:
     return {metric.name: known.get(metric.name, nothing) for metric in FIGURES}
 
 
-def _within(
-    connection: sa.Connection, run_id: int, invocations: Ids, place: Ids, step: Ids
-) -> Floats | None:
-    """Return the variance of each measurement's log throughput by its rounds, None without slices.
+def _by_rounds(
+    connection: sa.Connection,
+    run_id: int,
+    invocations: Ids,
+    place: Ids,
+    subject: Ids,
+    step: Ids,
+) -> tuple[Floats | None, StallNoise | None]:
+    """Return what rounds show of each measurement's log throughput: its variance, and its stalls.
 
-    ``place`` has each measurement's row in ``invocations``, ``step`` its step.
+    ``place`` has each measurement's row in ``invocations``, ``subject`` and ``step`` whose it is.
+    Both are None without slices, and stalls are if there were none.
     """
     slices = _matrix(connection, _slices(run_id))
     if not len(slices):
-        return None
+        return None, None
     owner = _find(_whole_numbers(slices[:, 0]), invocations[place, 0])
     slices, owner = slices[owner >= 0], owner[owner >= 0]
     rates = np.log(np.maximum(slices[:, 2], LEAST_OPERATIONS) / slices[:, 3])
-    variances = np.full(len(place), np.nan)
+    variances, stalls = np.full(len(place), np.nan), np.zeros((3, len(place)))
     trials = np.stack([invocations[place[owner], 1], step[owner]], axis=-1)
     _, trial = np.unique(trials, axis=0, return_inverse=True)
     for rows in np.split(np.argsort(trial, kind="stable"), np.cumsum(np.bincount(trial))[:-1]):
         own, column = np.unique(owner[rows], return_inverse=True)
         _, line = np.unique(slices[rows, 1], return_inverse=True)
-        table = np.full((line.max() + 1, len(own)), np.nan)
-        table[line, column] = rates[rows]
-        variances[own] = level_variances(table[~np.isnan(table).any(axis=1)])
-    return variances
+        table = np.full((line.max() + 1, len(own), 2), np.nan)
+        table[line, column] = np.stack([rates[rows], slices[rows, 3]], axis=-1)
+        logs, seconds = np.moveaxis(table[~np.isnan(table).any(axis=(1, 2))], -1, 0)
+        variances[own] = level_variances(logs)
+        found = trial_stalls(logs, seconds)
+        stalls[:, own] = found.count, found.variance, found.third
+    if not stalls.any():
+        return variances, None
+    sliced, noise = np.unique(owner), StallNoise.none(variances.shape)
+    count, variance, third = stalls[:, sliced]
+    seen = TrialStalls(count=count, variance=variance, third=third)
+    noise[sliced] = with_unseen(seen, subject[sliced], step[sliced])
+    return variances, noise
 
 
 def _slices(run_id: int) -> Select:

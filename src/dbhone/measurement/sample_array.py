@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dbhone.errors import HoneError
 from dbhone.measurement.metric import THROUGHPUT, Metric
+from dbhone.measurement.stall_noise import StallNoise
 
 Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int32]
@@ -23,12 +24,14 @@ class Logs:
     ``values`` are NaN where there is none. ``within`` has the same shape: the variance that each
     value has by the rounds of its own block, NaN where rounds do not show it. ``clusters`` has a
     label for each block; blocks of one label share what is random between blocks. Without it each
-    block stands for itself.
+    block stands for itself. ``stalls`` has the same shape: the noise that stalls bring, None if
+    there were none.
     """
 
     values: Array
     within: Array
     clusters: Indices | None = None
+    stalls: StallNoise | None = None
 
     @classmethod
     def without_rounds(cls, values: Array, clusters: Indices | None = None) -> Logs:
@@ -42,6 +45,7 @@ class Logs:
             rows[0],
             values=np.array([row.values for row in rows]),
             within=np.array([row.within for row in rows]),
+            stalls=_each([row.stalls for row in rows], StallNoise.stacked),
         )
 
     @classmethod
@@ -55,25 +59,54 @@ class Logs:
         count = np.maximum(np.count_nonzero(known, axis=0), 1)
         values = np.where(known, rows.values, 0.0).sum(axis=0) / count
         within = np.where(known, rows.within, 0.0).sum(axis=0) / np.square(count)
-        return replace(first, values=np.where(known[0], values, np.nan), within=within)
+        return replace(
+            first,
+            values=np.where(known[0], values, np.nan),
+            within=within,
+            stalls=_of(rows.stalls, lambda stalls: stalls.sum(axis=0).times(1 / count)),
+        )
 
     def __getitem__(self, index: Any) -> Logs:
-        return replace(self, values=self.values[index], within=self.within[index])
+        return replace(
+            self,
+            values=self.values[index],
+            within=self.within[index],
+            stalls=_of(self.stalls, lambda stalls: stalls[index]),
+        )
 
     def __add__(self, other: Logs) -> Logs:
-        return replace(self, values=self.values + other.values, within=self.within + other.within)
+        return replace(
+            self,
+            values=self.values + other.values,
+            within=self.within + other.within,
+            stalls=_each([self.stalls, other.stalls], lambda pair: pair[0] + pair[1]),
+        )
 
     def __sub__(self, other: Logs) -> Logs:
-        return replace(self, values=self.values - other.values, within=self.within + other.within)
+        return replace(
+            self,
+            values=self.values - other.values,
+            within=self.within + other.within,
+            stalls=_each([self.stalls, other.stalls], lambda pair: pair[0] - pair[1]),
+        )
 
     def times(self, factor: float) -> Logs:
         """Return the logarithms times a factor."""
-        return replace(self, values=self.values * factor, within=self.within * factor**2)
+        return replace(
+            self,
+            values=self.values * factor,
+            within=self.within * factor**2,
+            stalls=_of(self.stalls, lambda stalls: stalls.times(factor)),
+        )
 
     def weighted(self, weights: Array) -> Logs:
         """Return the sum over the first axis, of which each element has a weight."""
-        within = np.square(weights) @ self.within
-        return replace(self, values=weights @ self.values, within=within)
+        return replace(
+            self,
+            values=weights @ self.values,
+            within=np.square(weights) @ self.within,
+            stalls=_of(self.stalls, lambda stalls: stalls.weighted(weights)),
+        )
 
     def mean(self) -> Logs:
         """Return the means over the first axis, as of independent values."""
@@ -81,6 +114,7 @@ class Logs:
             self,
             values=self.values.mean(axis=0),
             within=self.within.mean(axis=0) / len(self.values),
+            stalls=_of(self.stalls, lambda stalls: stalls.sum(axis=0).times(1 / len(self.values))),
         )
 
     def by_cluster(self) -> Logs:
@@ -97,7 +131,27 @@ class Logs:
             values = np.where(known, self.values, 0.0) @ members / count
             within = np.where(known, np.nan_to_num(self.within), 0.0) @ members / np.square(count)
         without_rounds = (known & np.isnan(self.within)) @ members > 0
-        return Logs(values=values, within=np.where(without_rounds, np.nan, within))
+        share = 1 / np.maximum(count, 1)
+        return Logs(
+            values=values,
+            within=np.where(without_rounds, np.nan, within),
+            stalls=_of(self.stalls, lambda stalls: stalls.by_cluster(members).times(share)),
+        )
+
+
+def _of(
+    stalls: StallNoise | None, changed: Callable[[StallNoise], StallNoise]
+) -> StallNoise | None:
+    """Return what becomes of the noise of stalls, if there were any."""
+    return None if stalls is None else changed(stalls)
+
+
+def _each(
+    rows: Sequence[StallNoise | None], joined: Callable[[list[StallNoise]], StallNoise]
+) -> StallNoise | None:
+    """Return what becomes of the noise of stalls in several logarithms, if there were any."""
+    known = [stalls for stalls in rows if stalls is not None]
+    return joined(known) if len(known) == len(rows) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -110,6 +164,8 @@ class SampleArray:
     of its block, NaN where it has no rounds. ``clusters`` has a label for each block: where some
     share a label, their subjects ran in the same layouts. ``block_seconds`` is about how long a
     block takes, without the pauses of a run that was cut off, None where that is not known.
+    ``stalls`` is the noise that stalls bring into the logarithm of a throughput, in the shape of
+    ``within``, None if there were none.
     """
 
     subjects: tuple[str, ...]
@@ -120,6 +176,7 @@ class SampleArray:
     within: Array
     clusters: Indices | None = None
     block_seconds: float | None = None
+    stalls: StallNoise | None = None
 
     @classmethod
     def of_columns(
@@ -132,13 +189,14 @@ class SampleArray:
         block: Indices,
         values: Mapping[str, Array],
         within: Array | None = None,
+        stalls: StallNoise | None = None,
         block_seconds: float | None = None,
     ) -> SampleArray:
         """Return the array of measurements in columns, an element for each measurement.
 
         ``subject`` and ``step`` are indices, ``block`` has the blocks' numbers, ``values`` a column
-        for each metric; without ``within`` nothing has rounds. Raises HoneError if a subject has
-        two measurements of a step in a block.
+        for each metric; without ``within`` nothing has rounds, without ``stalls`` nothing stalled.
+        Raises HoneError if a subject has two measurements of a step in a block.
         """
         blocks, at = np.unique(block, return_inverse=True)
         _check_unique(subjects, steps, blocks, subject, step, at)
@@ -149,6 +207,9 @@ class SampleArray:
         variances = np.full((len(subjects), len(steps), len(blocks)), np.nan)
         if within is not None:
             variances[subject, step, at] = within
+        noise = None if stalls is None else StallNoise.none(variances.shape)
+        if noise is not None and stalls is not None:
+            noise[subject, step, at] = stalls
         return cls(
             subjects=subjects,
             steps=steps,
@@ -157,6 +218,7 @@ class SampleArray:
             values=array,
             within=variances,
             block_seconds=block_seconds,
+            stalls=noise,
         )
 
     def in_layouts(self, layouts: int) -> SampleArray:
@@ -196,7 +258,7 @@ class SampleArray:
             logs = np.log(np.where((values > 0) & (values < np.inf), values, np.nan))
         if metric is not THROUGHPUT:
             return Logs.without_rounds(logs, self.clusters)
-        return Logs(values=logs, within=self.within, clusters=self.clusters)
+        return Logs(values=logs, within=self.within, clusters=self.clusters, stalls=self.stalls)
 
     def without_logs(self, metric: Metric) -> int:
         """Return how many values of a metric were measured that have no logarithm."""
@@ -224,12 +286,15 @@ class SampleArray:
         """
         values = np.full((len(names), len(steps), len(self.metrics), len(self.blocks)), np.nan)
         within = np.full((len(names), len(steps), len(self.blocks)), np.nan)
+        stalls = None if self.stalls is None else StallNoise.none(within.shape)
         for row, name in enumerate(names):
             for column, step in enumerate(steps):
                 if name in self.subjects and step in self.steps:
                     here = self.subjects.index(name), self.steps.index(step)
                     values[row, column] = self.values[here]
                     within[row, column] = self.within[here]
+                    if stalls is not None and self.stalls is not None:
+                        stalls[row, column] = self.stalls[here]
         return replace(
             self,
             subjects=tuple(names.values()),
@@ -237,6 +302,7 @@ class SampleArray:
             values=values,
             within=within,
             block_seconds=None,
+            stalls=stalls,
         )
 
 
@@ -249,7 +315,7 @@ def join(parts: Sequence[SampleArray]) -> SampleArray:
     metrics = tuple(sorted({metric for part in parts for metric in part.metrics}))
     ends = np.cumsum([0, *(part.blocks.max(initial=-1) + 1 for part in parts)])
     shape = (len(subjects), len(parts[0].steps), len(metrics))
-    widened, variances = [], []
+    widened, variances, noises = [], [], []
     for part in parts:
         values = np.full((*shape, len(part.blocks)), np.nan)
         within = np.full((*shape[:2], len(part.blocks)), np.nan)
@@ -257,8 +323,12 @@ def join(parts: Sequence[SampleArray]) -> SampleArray:
         columns = [metrics.index(metric) for metric in part.metrics]
         values[np.ix_(rows, range(shape[1]), columns)] = part.values
         within[rows] = part.within
+        stalls = StallNoise.none(within.shape)
+        if part.stalls is not None:
+            stalls[rows] = part.stalls
         widened.append(values)
         variances.append(within)
+        noises.append(stalls)
     numbers = [part.blocks + end for part, end in zip(parts, ends[:-1], strict=True)]
     # Parts in layouts took them in one order: their clusters are the same.
     clusters = [part.clusters for part in parts if part.clusters is not None]
@@ -270,6 +340,7 @@ def join(parts: Sequence[SampleArray]) -> SampleArray:
         clusters=np.concatenate(clusters) if clusters else None,
         values=np.concatenate(widened, axis=-1),
         within=np.concatenate(variances, axis=-1),
+        stalls=None if all(part.stalls is None for part in parts) else StallNoise.joined(noises),
     )
 
 

@@ -24,11 +24,14 @@ from dbhone.errors import PackageError
 from dbhone.measurement.metric import BY_NAME
 from dbhone.measurement.record import Group, Role, Run, Step, Subject
 from dbhone.measurement.sample_array import SampleArray
+from dbhone.measurement.stall_noise import StallNoise
 from dbhone.package.content import without_paths
 
 _KEYS = ("block", "subject", "step")
 _WITHIN = "log_throughput_variance"
 """The column of the variance that a block's rounds show of the logarithm of its throughput."""
+_STALLS = ("seen_stall_variance", "stall_variance", "stall_third_cumulant")
+"""The columns of the noise that stalls bring into that logarithm, if there were any."""
 _DIGITS = 7
 _MOST_LINES = 2_000_000
 _MOST_VALUES = 50_000_000
@@ -170,11 +173,14 @@ def to_csv(samples: SampleArray) -> bytes:
     """Return the samples, a line for each measurement; numbers are exact."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow((*_KEYS, *samples.metrics, _WITHIN))
+    stalls = samples.stalls
+    writer.writerow((*_KEYS, *samples.metrics, _WITHIN, *(_STALLS if stalls else ())))
     for block, number in enumerate(samples.blocks):
         for subject, step in np.argwhere(samples.measured[:, :, block]):
-            within = samples.within[subject, step, block]
-            values = (*samples.values[subject, step, :, block], within)
+            at = subject, step, block
+            values = [*samples.values[subject, step, :, block], samples.within[at]]
+            if stalls is not None:
+                values += stalls[at].cumulants[0].tolist()
             cells = ("" if math.isnan(value) else repr(float(value)) for value in values)
             writer.writerow((int(number), samples.subjects[subject], samples.steps[step], *cells))
     return text.getvalue().encode()
@@ -185,27 +191,29 @@ def of_csv(data: bytes) -> SampleArray:
     try:
         lines = list(islice(csv.reader(io.StringIO(data.decode())), _MOST_LINES + 2))
         header, rows = lines[0], lines[1:]
-        metrics = tuple(header[len(_KEYS) : -1])
-        if tuple(header) != (*_KEYS, *metrics, _WITHIN) or len(rows) > _MOST_LINES:
+        metrics = tuple(header[len(_KEYS) : header.index(_WITHIN)])
+        known = (*_KEYS, *metrics, _WITHIN)
+        if tuple(header) not in (known, (*known, *_STALLS)) or len(rows) > _MOST_LINES:
             raise ValueError("header")
         unknown = [name for name in metrics if name not in BY_NAME]
         if unknown:
             raise PackageError(f"this hone does not know the metric {unknown[0]}")
-        return _array(metrics, rows)
+        return _array(header[len(_KEYS) :], rows)
     except (ValueError, IndexError, OverflowError, csv.Error) as error:
         raise PackageError("the package's samples are malformed") from error
 
 
-def _array(metrics: Sequence[str], rows: Sequence[Sequence[str]]) -> SampleArray:
+def _array(names: Sequence[str], rows: Sequence[Sequence[str]]) -> SampleArray:
     subjects, steps = (_places(row[at] for row in rows) for at in (1, 2))
     blocks = [int(row[0]) for row in rows]
-    if len(subjects) * len(steps) * len(set(blocks)) * (len(metrics) + 1) > _MOST_VALUES:
+    if len(subjects) * len(steps) * len(set(blocks)) * len(names) > _MOST_VALUES:
         raise PackageError("the package's samples are too many to be those of one run")
     columns = {
         name: np.array([_number(row[len(_KEYS) + at]) for row in rows], dtype=np.float64)
-        for at, name in enumerate((*metrics, _WITHIN))
+        for at, name in enumerate(names)
     }
     within = columns.pop(_WITHIN)
+    stalls = [columns.pop(name) for name in _STALLS if name in names]
     return SampleArray.of_columns(
         subjects=tuple(subjects),
         steps=tuple(steps),
@@ -214,6 +222,7 @@ def _array(metrics: Sequence[str], rows: Sequence[Sequence[str]]) -> SampleArray
         block=np.array(blocks, dtype=np.int32),
         values=columns,
         within=within,
+        stalls=StallNoise.of_levels(*stalls) if stalls else None,
     )
 
 
