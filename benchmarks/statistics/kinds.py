@@ -1,8 +1,9 @@
 """The kinds of noise: a list. To add one, add an entry, and a function if its cause is new.
 
-On those of ``CHOSEN_ON`` dbhone's method was chosen, and on *long stalls* what it makes of stalls;
-all others only judge it. Those of ``SERVERS`` are what one server does by itself, or what starts of
-servers do; with them it is judged whether verdicts keep their promise, but not what others do.
+On those of ``CHOSEN_ON`` dbhone's method was chosen, on *long stalls* and *one step stalls* what it
+makes of stalls; all others only judge it. Those of ``SERVERS`` are what one server does by itself,
+or what starts of servers do; with them it is judged whether verdicts keep their promise, but not
+what others do.
 """
 
 from __future__ import annotations
