@@ -207,8 +207,9 @@ class SampleArray:
         variances = np.full((len(subjects), len(steps), len(blocks)), np.nan)
         if within is not None:
             variances[subject, step, at] = within
-        noise = None if stalls is None else StallNoise.none(variances.shape)
-        if noise is not None and stalls is not None:
+        noise = None
+        if stalls is not None:
+            noise = StallNoise.none(variances.shape)
             noise[subject, step, at] = stalls
         return cls(
             subjects=subjects,

@@ -47,7 +47,7 @@ def stalled(logs: Array, seconds: Array) -> NDArray[np.bool_]:
     long they took.
     """
     found = np.zeros(logs.shape, dtype=np.bool_)
-    for slices, lost in _stalls(stalled_shares(logs), seconds):
+    for slices, lost in _stalls(logs, seconds):
         found |= slices & (lost > 0)[..., None, :]
     return found
 
@@ -69,12 +69,13 @@ def stalled_shares(logs: Array) -> Array:
     return np.where((shares > _STANDSTILL) & (behind < -_FAR * spread), shares, 0.0)
 
 
-def _stalls(shares: Array, seconds: Array) -> Iterator[tuple[NDArray[np.bool_], Array]]:
+def _stalls(logs: Array, seconds: Array) -> Iterator[tuple[NDArray[np.bool_], Array]]:
     """Yield the first stall of each subject of each trial, then the second, and so on.
 
     A stall is the slices that belong to it, and the seconds that each subject lost by it; 0 if they
     are too few for a stall.
     """
+    shares = stalled_shares(logs)
     still = shares > 0
     before = np.zeros_like(still)
     before[..., 1:, :] = still[..., :-1, :]
@@ -92,7 +93,7 @@ def trial_stalls(logs: Array, seconds: Array) -> TrialStalls:
     ``logs`` has the logarithms of the slices' rates, rounds x subjects, none missing; ``seconds``
     has how long they took. Further axes before these are many trials at once.
     """
-    stalls = [lost for _, lost in _stalls(stalled_shares(logs), seconds)]
+    stalls = [lost for _, lost in _stalls(logs, seconds)]
     lost = np.array(stalls).reshape(-1, *logs.shape[:-2], logs.shape[-1])
     total = lost.sum(axis=0)
     share = np.minimum(total / np.sum(seconds, axis=-2), _MOST_LOST)
