@@ -12,7 +12,9 @@ noise. All subjects are of the same build and differ by their server's name alon
 long: code lies alike in all.
 
 With ``--stall`` it is as fast as the others but for stalls: it stands still for so long whenever it
-has worked for as long as makes the same share, from a random moment on.
+has worked for as long as makes the same share. The first one's moment is random: it comes from the
+digits below a tenth of a millisecond of the time at which a client connects. Those of a second
+would not do, since steps follow each other in a nearly fixed time.
 
 What goes on by itself meanwhile, such as the writing of a log that a commit waits for, is waited
 for the less. So the size is true of reads, and those are measured in a run of their own; a second
@@ -70,7 +72,7 @@ planted_cost(void)
 	if (planted < 0)
 	{
 		planted = strcmp(cluster_name, "NAME") == 0;
-		worked = PERIOD * (now - (long) now);
+		worked = PERIOD * (now * 1e4 - (long) (now * 1e4));
 	}
 	if (!planted)
 		return;
