@@ -85,8 +85,8 @@ def _check_joinable(
         )
     if run.layouts:
         raise UsageError(
-            f"run {run.id} was measured in layouts, and a run of other versions has other ones of"
-            " its base",
+            f"run {run.id} was measured in layouts, and a later run takes other layouts of the same"
+            " version",
             hint="measure all versions in one run",
         )
     if not new:
