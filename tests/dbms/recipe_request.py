@@ -25,6 +25,7 @@ def request_for(
     return BuildRequest(
         tree=tree,
         version=dbms.version(tree),
+        compiler_family=compiler.family.value,
         compiler=Path("/toolbin/cc"),
         host_compiler=compiler.path,
         cxx_compiler=Path("/toolbin/c++"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms import _mysql_libraries
@@ -224,6 +225,19 @@ def test_old_trees_get_the_flags_that_they_need(tmp_path: Path) -> None:
     told = plain(MYSQL, MYSQL_80.write(tmp_path / "new"))
     assert told["CMAKE_CXX_FLAGS_RELEASE"] == "-O2 -DNDEBUG -std=c++17"
     assert told["CMAKE_C_FLAGS_RELEASE"] == "-O2 -DNDEBUG"
+
+
+def test_boost_that_clang_rejects_is_let_through_unless_the_tree_patches_it(tmp_path: Path) -> None:
+    def cxx_flags(compiler: Compiler) -> list[str]:
+        asked = request_for(MYSQL, tree, compiler=compiler)
+        return options_of(MYSQL.recipe(asked))["CMAKE_CXX_FLAGS_RELEASE"].split()
+
+    tree = MYSQL_80.write(tmp_path / "tree")
+    assert "-Wno-enum-constexpr-conversion" in cxx_flags(CLANG)
+    assert "-Wno-enum-constexpr-conversion" not in cxx_flags(GCC)
+    patched = "boost/numeric/conversion/detail/int_float_mixture.hpp"
+    put(tree / "include/boost_1_77_0/patches" / patched)
+    assert "-Wno-enum-constexpr-conversion" not in cxx_flags(CLANG)
 
 
 def test_a_boost_that_is_nowhere_is_told_with_its_version(tmp_path: Path) -> None:

@@ -221,6 +221,7 @@ class BuildSpec:
             tree=self.tree.path,
             version=self.dbms.version(self.tree.path),
             **dataclasses.asdict(tools),
+            compiler_family=self.compiler.family.value,
             compile_flags=flags.compile,
             link_flags=flags.link,
             primary_link_flags=flags.primary_link,

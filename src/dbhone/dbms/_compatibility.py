@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from dbhone.dbms.base import Edit
+from dbhone.dbms.base import BuildRequest, Edit
 from dbhone.versions import VersionRange
 
 _FILE = "needs.toml"
@@ -32,11 +32,13 @@ def table() -> Mapping[str, Any]:
     return tomllib.loads(text)
 
 
-def needs_of(dbms: str, version: str) -> tuple[Need, ...]:
-    """Return the flags that the trees of this version need, in the file's order."""
+def needs_of(dbms: str, request: BuildRequest) -> tuple[Need, ...]:
+    """Return the flags that a tree needs with a compiler, in the file's order."""
     return tuple(
         Need(c=tuple(entry.get("c", ())), cxx=tuple(entry.get("cxx", ())))
-        for entry in _entries("need", dbms, version)
+        for entry in _entries("need", dbms, request.version)
+        if entry.get("compiler") in (None, request.compiler_family)
+        and not ("unless" in entry and any(request.tree.glob(entry["unless"])))
     )
 
 

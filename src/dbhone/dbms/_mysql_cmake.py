@@ -120,7 +120,7 @@ def _configure(dbms: str, request: BuildRequest, own: tuple[Option, ...]) -> tup
 
 def _flags(dbms: str, request: BuildRequest, told: frozenset[str]) -> TypeFlags:
     """Return the flags of the type: the variant's, less those told by an option, and the needs."""
-    needs = needs_of(dbms, request.version)
+    needs = needs_of(dbms, request)
     compile_flags = tuple(flag for flag in request.compile_flags if flag not in told)
     standard = _standard(request.tree) if request.version.split(".")[0] != "5" else ()
     return TypeFlags(
@@ -133,7 +133,7 @@ def _flags(dbms: str, request: BuildRequest, told: frozenset[str]) -> TypeFlags:
 
 def _added(dbms: str, request: BuildRequest) -> tuple[str, ...]:
     """Return the flags that the tree needs besides the variant's, each once."""
-    needs = needs_of(dbms, request.version)
+    needs = needs_of(dbms, request)
     return tuple(dict.fromkeys(flag for need in needs for flag in (*need.c, *need.cxx)))
 
 

@@ -114,8 +114,9 @@ class Tools:
 class BuildRequest(Tools):
     """What a recipe may use, these programs among it.
 
-    ``link_flags`` are for everything that is linked, ``primary_link_flags`` only for the program
-    or library that is measured; that a tool of the build gets them, too, does no harm.
+    ``compiler_family`` is "gcc" or "clang". ``link_flags`` are for everything that is linked,
+    ``primary_link_flags`` only for the program or library that is measured; that a tool of the
+    build gets them, too, does no harm.
     ``shell`` tells whether the DBMS's shell is wanted: an instrumented build needs none.
     ``guidance`` is given if the build system may be told of the profile by its own option.
     ``options`` are the build options that the user asks for, as written. ``libraries`` is the
@@ -127,6 +128,7 @@ class BuildRequest(Tools):
 
     tree: Path
     version: str
+    compiler_family: str
     compile_flags: tuple[str, ...]
     link_flags: tuple[str, ...]
     primary_link_flags: tuple[str, ...]
