@@ -29,10 +29,14 @@ from __future__ import annotations
 
 import difflib
 import errno
+import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
 _FEW = 12
+_NO_SPACE = re.compile(
+    r"No space left on device|Disk quota exceeded|[Dd]isk (is )?full\b|File too large"
+)
 
 
 class HoneError(Exception):
@@ -190,3 +194,8 @@ def disk_full(error: OSError, doing: str) -> NoSpaceError | None:
     file = error.filename2 or error.filename  # of a copy, the second is what was written
     where = f" on {file}" if file else ""
     return NoSpaceError(f"no space left{where} while {doing}")
+
+
+def says_disk_full(printed: str) -> bool:
+    """Return whether a program or a server printed that a disk or quota is full."""
+    return _NO_SPACE.search(printed) is not None

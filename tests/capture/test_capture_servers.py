@@ -132,6 +132,13 @@ def test_a_server_that_does_not_listen_there_is_told_without_a_librarys_words() 
         ("postgresql", pg8000.DatabaseError({"C": "42501", "M": "denied"}), RefusedError),
         ("postgresql", pg8000.DatabaseError({"C": "57P03", "M": "starting up"}), NoAnswerError),
         ("postgresql", pg8000.InterfaceError("network error"), NoAnswerError),
+        (
+            "postgresql",
+            pg8000.InterfaceError(
+                "server requesting password authentication, but no password was provided"
+            ),
+            RefusedError,
+        ),
     ],
 )
 def test_a_refusal_is_no_missing_answer(
@@ -191,6 +198,9 @@ def test_a_session_of_mysql_is_not_idle_while_the_server_logs(
     asked: list[str] = []
 
     class Cursor:
+        def __init__(self, _: object) -> None:
+            self.rows = [("1",)]
+
         def __enter__(self) -> Cursor:
             return self
 
@@ -200,8 +210,8 @@ def test_a_session_of_mysql_is_not_idle_while_the_server_logs(
         def execute(self, sql: str, _: object) -> None:
             asked.append(sql)
 
-        def fetchall(self) -> list[tuple[str]]:
-            return [("1",)]
+        def fetchone(self) -> tuple[str] | None:
+            return self.rows.pop() if self.rows else None
 
     class Session:
         cursor = Cursor

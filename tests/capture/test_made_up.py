@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbhone.capture.catalogues.base import load_catalogue
 from dbhone.capture.live import write_made_up_dump
 from dbhone.capture.made_up import (
     Catalogue,
@@ -100,6 +101,20 @@ def test_rows_refer_to_rows_that_are_there(rows: int, parents: int, distinct: in
     assert database.execute("SELECT count(*) FROM child").fetchone() == (rows,)
     (found,) = database.execute("SELECT count(DISTINCT v) FROM child").fetchone()
     assert found <= min(rows, distinct)
+
+
+@pytest.mark.parametrize(
+    ("kind", "spelled", "rows"),
+    [("tinyint", "tinyint(4)", 128), ("tinyint", "tinyint(3) unsigned", 256)],
+)
+def test_a_small_integer_tells_as_many_rows_apart_as_it_has_values(
+    kind: str, spelled: str, rows: int
+) -> None:
+    column = Column(name="id", kind=kind, spelled=spelled, distinct=rows)
+    written = load_catalogue("mysql").dialect.value(column, "$")
+    assert written is not None
+    made = {eval(written.replace("$", str(n))) for n in range(1, rows + 1)}
+    assert made == set(range(rows))
 
 
 @pytest.mark.parametrize(("required", "rows"), [(False, 9), (True, 0)])

@@ -202,18 +202,6 @@ def test_a_survey_tells_of_each_lever_that_a_machine_may_lack() -> None:
         assert refusal is None or refusal.reason
 
 
-def test_the_cache_is_as_large_as_the_settings_say() -> None:
-    mariadb, postgresql = lives.Mariadb(), lives.Postgresql()
-    assert (
-        applied_levers.cache_bytes_of(mariadb, {"innodb-buffer-pool-size": "2G"}, 7) == 2 * 1024**3
-    )
-    assert (
-        applied_levers.cache_bytes_of(postgresql, {"shared_buffers": "512MB"}, 7) == 512 * 1024**2
-    )
-    assert applied_levers.cache_bytes_of(mariadb, {"innodb_buffer_pool_size": "much"}, 7) == 7
-    assert applied_levers.cache_bytes_of(mariadb, {"sync_binlog": "1"}, 7) == 7
-
-
 def test_the_kernels_books_are_read(tmp_path: Path) -> None:
     for name in ("node0", "node1", "node10", "possible", "power"):
         (tmp_path / "sys/devices/system/node" / name).mkdir(parents=True)

@@ -11,6 +11,7 @@ from dbhone.dbms.postgresql import Postgresql
 from dbhone.errors import MachineError, SettingsError
 from dbhone.instance.memory import (
     Yardstick,
+    cache_bytes_of,
     check_memory,
     fit_together,
     memory_for,
@@ -123,3 +124,18 @@ def test_the_machine_keeps_some_of_its_memory(monkeypatch: pytest.MonkeyPatch) -
     assert usable_memory() == 4 * GIB - GIB // 2
     monkeypatch.setattr("dbhone.cgroup.memory_limit", lambda root: 16.0 * GIB)
     assert usable_memory() == min(16 * GIB, psutil.virtual_memory().total) - GIB
+
+
+@pytest.mark.parametrize(
+    ("settings", "cache"),
+    [
+        ({"innodb-buffer-pool-size": "3G"}, 3 * GIB),
+        ({"loose_innodb_buffer_pool_size": "3G"}, 3 * GIB),
+        ({"innodb_buffer_pool_size": "50% of memory"}, 8 * GIB),
+        ({"innodb_buffer_pool_size": "much"}, 2 * GIB),
+        ({"sync_binlog": "1"}, 2 * GIB),
+    ],
+)
+def test_the_cache_is_as_large_as_the_settings_say(settings: dict[str, str], cache: int) -> None:
+    assert cache_bytes_of(Mysql(), settings, YARDSTICK) == cache
+    assert cache_bytes_of(Postgresql(), {"shared_buffers": "512MB"}, YARDSTICK) == GIB // 2

@@ -196,8 +196,16 @@ def test_a_recorded_experiment_is_executed_as_it_was_whatever_happens_to_the_fil
 
 @pytest.mark.parametrize("name", ["../../elsewhere.sql", "/etc/passwd", "a//b.sql", ".hidden"])
 def test_recorded_names_cannot_lead_elsewhere(name: str, session: Session) -> None:
-    with pytest.raises(UsageError, match="not the name of a file"):
+    with pytest.raises(UsageError, match="not a name that a suite"):
         own_suite.lay_out("mine.toml", {"mine.toml": SUITE, name: "x"}, session.home)
+
+
+def test_a_script_whose_name_cannot_be_recorded_is_refused_when_the_suite_is_read(
+    file: Path,
+) -> None:
+    (file.parent / "scripts" / "order (copy).lua").write_text("-- a copy")
+    with pytest.raises(UsageError, match=r"'scripts/order \(copy\)\.lua' is not a name"):
+        load_file(file)
 
 
 def workload_of(file: Path, home: Home) -> object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +13,13 @@ from hypothesis import strategies as st
 from dbhone.dbms._postgresql_protocol import POSTGRESQL
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
+from dbhone.requirements import RequirementKind
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import Chunk, DriverReport, DriverRequest
 from dbhone.workload.drivers.pgbench import PLUGIN
 from dbhone.workload.task import Scale, Task
+from tests.files import put_program
 from tests.workload.live import Live, started
 
 MIXED = (Path(__file__).with_name("transcripts") / "pgbench-mixed.txt").read_text()
@@ -127,9 +128,26 @@ def test_a_users_script_is_a_suite_with_one_set(tmp_path: Path) -> None:
         suites.load(str(tmp_path / "other.pgbench"))
 
 
+def test_behind_debians_wrapper_it_is_missing_until_the_package_brings_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrapper = put_program(tmp_path / "bin" / "pg_wrapper", "")
+    (wrapper.parent / "pgbench").symlink_to(wrapper)
+    monkeypatch.setenv("PATH", str(wrapper.parent))
+    folders = tmp_path / "postgresql"
+    monkeypatch.setattr("dbhone.workload.client_programs._DEBIAN", folders)
+    assert PLUGIN.installed() is None
+    assert PLUGIN.requirement.kind is RequirementKind.FILE
+    monkeypatch.setattr("dbhone.workload.drivers.pgbench.distributed_program", lambda _: "/new")
+    assert PLUGIN.installed() == "/new"
+    wrapper.rename(wrapper.with_name("another"))
+    (wrapper.parent / "pgbench").unlink()
+    assert PLUGIN.requirement.name == "pgbench"
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[Live]:
-    if shutil.which(PLUGIN.program) is None:
+    if PLUGIN.installed() is None:
         pytest.skip("pgbench is not installed")
     with started("postgresql") as live:
         yield replace(live, driver=PLUGIN)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from dbhone.errors import UsageError
+from dbhone.workload.drivers import replay
 from dbhone.workload.drivers.replay import PLUGIN, UsersData
 from dbhone.workload.task import DataFolder
 
@@ -66,3 +69,19 @@ def test_what_cannot_be_meant_is_refused(folder: Path, keys: dict[str, object], 
     }
     with pytest.raises(UsageError, match=said):
         given(**found)
+
+
+def test_a_folder_that_cannot_be_read_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> NoReturn:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path / "base"))
+
+    monkeypatch.setattr(replay, "walk", refuse)
+    with pytest.raises(UsageError, match=r"cannot read .*/base: Permission denied"):
+        given(folder=str(folder), database="shop")
+
+
+def test_a_link_that_leads_nowhere_is_part_of_the_data(folder: Path) -> None:
+    (folder / "pg_tblspc").symlink_to("nowhere")
+    assert given(folder=str(folder), database="shop").key

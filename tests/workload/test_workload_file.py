@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
+import os
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,16 +14,16 @@ from typing import Any, cast
 import pytest
 
 from dbhone.capture.capture import CaptureOptions, capture
-from dbhone.errors import UsageError
+from dbhone.errors import HoneError, NoSpaceError, UsageError
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.server_target import ServerTarget
 from dbhone.workload import suite as suites
 from dbhone.workload.drivers.replay import PLUGIN, HalfOfWorkload
-from dbhone.workload.replay_file import Half, parts_of, write_half
-from dbhone.workload.suite import ServerSet
+from dbhone.workload.replay_file import Half, group_of, parts_of, write_half, writes
+from dbhone.workload.suite import Group, ServerSet
 from dbhone.workload.suite_tasks import tasks
 from dbhone.workload.task import Scale, Task, plain
-from dbhone.workload.workload_file import read_header, read_transactions
+from dbhone.workload.workload_file import WorkloadWriter, read_header, read_transactions
 
 LOG = Path(__file__).parents[1] / "golden" / "capture" / "postgresql-15-csvlog.csv"
 
@@ -186,3 +189,43 @@ def test_both_halves_are_written_for_clients(workload: Path, tmp_path: Path) -> 
         assert data[:8] == b"DBHONE-1"
         sizes.append(int.from_bytes(data[12:16], "little"))
     assert sum(sizes) >= header.sessions
+
+
+@pytest.mark.parametrize(
+    ("number", "error"), [(errno.ENOSPC, NoSpaceError), (errno.EIO, UsageError)]
+)
+def test_a_line_that_cannot_be_written_is_no_fault_of_the_log(
+    number: int, error: type[HoneError]
+) -> None:
+    class Failing(io.BytesIO):
+        def write(self, _: object) -> int:
+            raise OSError(number, os.strerror(number))
+
+    with pytest.raises(error, match="writ"):
+        WorkloadWriter(Failing(), Path("shop.workload")).line("[]\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "group"),
+    [
+        ("SELECT 1 FROM item WHERE id = ?", Group.POINT),
+        ("WITH recent AS (SELECT ?) SELECT 1 FROM recent", Group.POINT),
+        ("WITH gone AS (DELETE FROM item RETURNING id) SELECT 1 FROM gone", Group.WRITE),
+        ("UPDATE item SET stock = ?", Group.WRITE),
+        ("COMMIT", Group.WRITE),
+    ],
+)
+def test_the_group_of_a_statement(text: str, group: Group) -> None:
+    assert group_of(text) is group
+
+
+def test_a_workload_that_only_reads_writes_nothing_though_it_commits() -> None:
+    reads = (
+        "BEGIN",
+        "SET LOCAL work_mem = ?",
+        "SELECT 1",
+        "WITH a AS (SELECT 1) TABLE a",
+        "COMMIT",
+    )
+    assert not writes(reads)
+    assert writes((*reads, "CALL restock(?)"))

@@ -21,7 +21,7 @@ class Counted:
     perhaps_cut: int = 0
     """Parameters that end as the server marks those that it cut."""
     databases: Counter[str] = field(default_factory=Counter)
-    _width: int = 1_000_000
+    _width: int = 1_000
     _began: Counter[int] = field(default_factory=Counter)
 
     def add(self, began: int, statements: int) -> None:

@@ -148,7 +148,7 @@ def _logged_in(address: Address, ask: Ask) -> tuple[Connection, str | None]:
     password = server.password(address)
     try:
         return server.connect(address, password), password
-    except MachineError:
+    except RefusedError:
         if password is not None:
             raise
         password = ask(f"password of {address.user} at {address.host}")
@@ -249,7 +249,8 @@ def _watched(
         os.close(writer)  # it looks whether the settings are back, and puts them back if not
         os.waitpid(watcher, 0)
         raise
-    os.write(writer, _DONE)
+    with contextlib.suppress(BrokenPipeError):  # the watcher may have been killed
+        os.write(writer, _DONE)
     os.close(writer)
     os.waitpid(watcher, 0)
 

@@ -10,6 +10,10 @@ import pymysql
 
 from dbhone.dbms.base_protocol import Connection, Endpoint, Protocol
 
+_OF_CLIENT = range(2000, 3000)
+"""The numbers of errors that a client finds itself: no connection, or one that was lost. The
+library gives 0 to a connection that is closed."""
+
 
 class MySqlProtocol(Protocol):
     """PyMySQL speaks it; it is pure Python, so that no server's own client library is needed."""
@@ -51,6 +55,11 @@ class MySqlProtocol(Protocol):
         )
         connection.connect(line)
         return connection
+
+    def is_refusal(self, error: Exception) -> bool:
+        """Return whether the number of an error is one of the server's."""
+        number = error.args[0] if isinstance(error, pymysql.Error) and error.args else 0
+        return isinstance(number, int) and number != 0 and number not in _OF_CLIENT
 
 
 MYSQL = MySqlProtocol()

@@ -47,6 +47,10 @@ class PostgresqlProtocol(Protocol):
         own: Connection = connection
         return own
 
+    def is_refusal(self, error: Exception) -> bool:
+        """Return whether an error has the fields that a server sends."""
+        return bool(error.args) and isinstance(error.args[-1], dict)
+
     def words(self, error: Exception) -> str:
         """Return the message among the fields of an error."""
         fields = error.args[-1] if error.args else None

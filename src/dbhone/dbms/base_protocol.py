@@ -67,6 +67,10 @@ class Protocol(ABC):
         del endpoint
         return {}
 
+    def is_refusal(self, error: Exception) -> bool:
+        """Return whether the server sent this error, and did not just become unreachable."""
+        return not isinstance(error, OSError)
+
     def words(self, error: Exception) -> str:
         """Return what an error of the client library says."""
         return str(error.args[-1]) if error.args else type(error).__name__

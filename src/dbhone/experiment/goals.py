@@ -235,6 +235,4 @@ def _is_of_servers(suite: str) -> bool:
 
 def _driver_requirements(suite: str) -> tuple[Requirement, ...]:
     driver = load_driver(suites.load(suite).driver)
-    if not isinstance(driver, ServerDriver):
-        return ()
-    return (Requirement(name=driver.program, package=driver.package),)
+    return (driver.requirement,) if isinstance(driver, ServerDriver) else ()

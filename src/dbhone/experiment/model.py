@@ -183,6 +183,11 @@ class Experiment:
         return self.scale.size
 
     @property
+    def servers_up(self) -> int:
+        """How many servers are up at once."""
+        return 1 if self.one_by_one else len(self.subjects)
+
+    @property
     def one_by_one(self) -> bool:
         """Whether at most one server is up at a time, as it is, too, where all are cold."""
         return self.servers is Servers.ONE or self.scale.regime is Regime.COLD

@@ -148,7 +148,7 @@ class Resolver:
         if wanted is not Servers.AUTO or scale.regime is Regime.COLD:
             return Servers.ONE if wanted is Servers.ONE else Servers.ALL
         name = self.declared.workload.suite
-        caches = [cache_bytes(subject, name, scale) for subject in subjects]
+        caches = [cache_bytes(subject, name, scale, len(subjects)) for subject in subjects]
         return Servers.ALL if fit_together(caches) else Servers.ONE
 
     def _check_slices(self, suite: Suite, experiment: Experiment) -> None:

@@ -47,7 +47,7 @@ def check_caches(experiment: Experiment) -> None:
     if not suites.load(experiment.suite).server_sizes:
         return
     caches = [
-        cache_bytes(subject, experiment.suite, experiment.scale)
+        cache_bytes(subject, experiment.suite, experiment.scale, experiment.servers_up)
         for subject in experiment.subjects
         if not uses_huge_pages(subject)
     ]

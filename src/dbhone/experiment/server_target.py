@@ -15,7 +15,7 @@ from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.events import Detail
 from dbhone.experiment.interleaved import InterleavedTrials, interleaved_sets, slice_seconds
 from dbhone.experiment.levers import uses_huge_pages
-from dbhone.experiment.model import Experiment, Servers, SubjectDeclaration, Training
+from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.observe import RunObservation
 from dbhone.experiment.server_clients import ServerWorkload
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
@@ -150,8 +150,7 @@ class ServerTarget(Target):
         recorder: Notes,
     ) -> None:
         super().__init__(experiment, builds, session, recorder)
-        servers = 1 if experiment.servers is Servers.ONE else len(experiment.subjects)
-        workload = dataclasses.replace(server_workload(experiment), servers=servers)
+        workload = dataclasses.replace(server_workload(experiment), servers=experiment.servers_up)
         self._cold = workload.cold
         self._pool = ServerPool(session, workload, self._detail)
         self._specs = {

@@ -7,7 +7,7 @@ by name, so that equal levers are equal tuples.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dbhone import registry
@@ -120,16 +120,6 @@ def survey(context: LeverContext) -> Iterator[tuple[Lever, Unavailable | None]]:
         if lever.typical is not None:
             word = f"{name}={lever.typical}" if lever.typical else name
             yield lever, refusal((word,), context)
-
-
-def cache_bytes_of(dbms: ServerDbms, settings: Mapping[str, str], proposed: int) -> int:
-    """Return a server's cache in bytes: what its settings say, else ``proposed``."""
-    for name, value in settings.items():
-        if dbms.canonical(name) == dbms.cache_setting:
-            size = dbms.bytes_of(value)
-            # The server itself will reject a value that is not a size.
-            return proposed if size is None else size
-    return proposed
 
 
 def _contexts(words: Words, context: LeverContext) -> tuple[tuple[Lever, LeverContext], ...]:

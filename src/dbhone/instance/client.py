@@ -16,7 +16,7 @@ _TIMEOUT = 5.0
 
 
 class RejectedQueryError(ServerError):
-    """The server did not answer a query. ``words`` are its own: no version of hone changes them."""
+    """The server refused a query. ``words`` are its own: no version of hone changes them."""
 
     def __init__(self, words: str) -> None:
         super().__init__(f"the server rejected the query: {words}")
@@ -34,12 +34,18 @@ class Client:
         self._errors = _errors_of(protocol)
 
     def ask(self, question: str) -> Sequence[Row]:
-        """Return the rows of an answer. Raises RejectedQueryError."""
+        """Return the rows of an answer.
+
+        Raises RejectedQueryError if the server refuses, and ServerError if it cannot be reached.
+        """
         try:
             self._cursor.execute(question)
             return self._cursor.fetchall()
         except self._errors as error:
-            raise RejectedQueryError(self._protocol.words(error)) from error
+            words = self._protocol.words(error)
+            if self._protocol.is_refusal(error):
+                raise RejectedQueryError(words) from error
+            raise ServerError(f"the server does not answer: {words}") from error
 
     def tell(self, statement: str) -> None:
         """Execute a statement that returns no rows. Raises ServerError."""

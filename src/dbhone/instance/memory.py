@@ -13,6 +13,7 @@ import psutil
 from dbhone import cgroup, units
 from dbhone.cgroup import usable_memory
 from dbhone.dbms.base_server import ServerDbms
+from dbhone.dbms.base_settings import LOOSE
 from dbhone.errors import MachineError, SettingsError
 
 _BESIDE_CACHE = 128 * 1024 * 1024
@@ -60,6 +61,19 @@ def scaled(value: str, yardstick: Yardstick, dbms: ServerDbms) -> str:
     part = int(whole * float(share["percent"]) / 100)
     least = units.parse_size(share["least"]) if share["least"] else _MIB
     return dbms.amount(max(part // _MIB * _MIB, least))
+
+
+def cache_bytes_of(dbms: ServerDbms, settings: Mapping[str, str], yardstick: Yardstick) -> int:
+    """Return a server's cache in bytes: what its settings say, else what the workload asks for.
+
+    Raises SettingsError for a share that is misspelled.
+    """
+    for name, value in settings.items():
+        if dbms.canonical(name.removeprefix(LOOSE)) == dbms.cache_setting:
+            size = dbms.bytes_of(scaled(value, yardstick, dbms))
+            # The server itself will reject a value that is not a size.
+            return yardstick.cache if size is None else size
+    return yardstick.cache
 
 
 def server_memory_limits(needs: Mapping[str, int]) -> dict[str, int]:

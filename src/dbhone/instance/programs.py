@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import uuid
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from dbhone import process
 from dbhone.command import Command
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base_server import Installation, InstanceDir, Program, ServerDbms
-from dbhone.errors import NoSpaceError, ServerError
+from dbhone.errors import NoSpaceError, ServerError, says_disk_full
 from dbhone.home import Home
 from dbhone.instance.place import admit
 from dbhone.sandbox import Sandbox, longest_file
@@ -111,9 +110,6 @@ def _input(program: Program, place: InstanceDir) -> Path | None:
 
 _LONGEST_KEPT = 64 * 1024 * 1024
 """Bytes of a log that are kept."""
-_NO_SPACE = re.compile(
-    r"No space left on device|Disk quota exceeded|[Dd]isk (is )?full\b|File too large"
-)
 
 
 def read_log(log: Path, *, start: int = 0) -> str:
@@ -141,5 +137,5 @@ def keep_log(log: Path, home: Home, name: str) -> Path | None:
 
 def check_space(text: str, place: InstanceDir, log: Path | None) -> None:
     """Raise NoSpaceError if a log's text says that the disk is full."""
-    if _NO_SPACE.search(text):
+    if says_disk_full(text):
         raise NoSpaceError(f"no space left for the data directory {place.data}", log=log)

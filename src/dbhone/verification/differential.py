@@ -38,6 +38,8 @@ _FORMAT = 3
 _SEED = 20261124
 _COUNT = 1000
 _TIMEOUT = 300.0
+_DYING = 2.0
+"""Seconds that a server's processes are given to end once its client has lost it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +173,9 @@ class QueryRun:
                     answer=words[:200],
                     difference=f"{words}\n{text}",
                 )
+            except ServerError:
+                server.check(wait=_DYING)
+                raise
             else:
                 answer = f"{rows} rows, {digest}"
                 difference = f"{answer}\n{text}"

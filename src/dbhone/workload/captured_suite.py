@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dbhone.measurement.record import Group
-from dbhone.workload.replay_file import Half, parts_of
+from dbhone.workload.replay_file import Half, parts_of, writes
 from dbhone.workload.workload_file import SUFFIX, read_header
 
 _SCRIPTS = Path(__file__).parent / "suites" / "replay" / "scripts"
@@ -44,9 +44,9 @@ def declared(path: Path) -> dict[str, Any]:
     """
     header = read_header(path)
     parts, _ = parts_of(header)
-    writes = any(part.group is Group.WRITE for part in parts)
+    texts = (template.text for template in header.templates)
     own = {
-        "group": "write" if writes else "point",
+        "group": Group.WRITE if writes(texts) else Group.POINT,
         "kind": "read",
         "parts": {part.key: {"title": part.title, "group": part.group} for part in parts},
     }

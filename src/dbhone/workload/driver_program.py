@@ -19,7 +19,7 @@ from dbhone.errors import ToolError
 from dbhone.files import copy_tree, digest_of, digest_of_tree
 from dbhone.home import Home
 from dbhone.program_folders import program_folders
-from dbhone.requirements import Requirement, missing
+from dbhone.requirements import missing
 from dbhone.sandbox import Sandbox
 from dbhone.session import Session
 from dbhone.tenant import tenancy
@@ -37,12 +37,11 @@ def locate_program(driver: ServerDriver, session: Session, notify: Callable[[str
 
     Raises ToolError if it is missing, or cannot be built.
     """
-    installed = shutil.which(driver.program)
+    installed = driver.installed()
     if installed is None:
-        need = Requirement(name=driver.program, package=driver.package)
         raise ToolError(
             f"{driver.program} is not installed",
-            hint=f"install it: {missing((need,)).line()}",
+            hint=f"install it: {missing((driver.requirement,)).line()}",
         )
     if driver.module is None:
         return Path(installed)

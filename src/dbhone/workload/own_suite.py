@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +89,17 @@ def read_files(path: Path) -> dict[str, str]:
         text = _text(script)
         _check_used(script, text, scripts)
         files[script.relative_to(path.parent).as_posix()] = text
+    _check_names(files)
     return files
+
+
+def _check_names(names: Iterable[str]) -> None:
+    wrong = next((name for name in names if not _NAME.fullmatch(name)), None)
+    if wrong is not None:
+        raise UsageError(
+            f"'{wrong}' is not a name that a suite's file may have",
+            hint="rename it, of letters, digits, '_', '.' and '-', or put it elsewhere",
+        )
 
 
 def known_scripts(folder: Path) -> set[str]:
@@ -107,9 +117,9 @@ def lay_out(name: str, files: Mapping[str, str], home: Home) -> Path:
 
     The folder is named by what is in it. Raises UsageError for a name that leads elsewhere.
     """
-    wrong = next((file for file in files if not _NAME.fullmatch(file)), None)
-    if wrong is not None or name not in files:
-        raise UsageError(f"[files]: '{wrong or name}' is not the name of a file of this suite")
+    _check_names(files)
+    if name not in files:
+        raise UsageError(f"[files]: '{name}' is not the name of a file of this suite")
     folders = {Path(file).parent for file in files if file.endswith(_KINDS)}
     own = {Path(file).stem for file in files}
     shared = [script for script in sorted(SHARED.glob("*.lua")) if script.stem not in own]

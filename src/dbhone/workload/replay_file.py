@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import struct
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -39,7 +39,9 @@ _LIST = re.compile(r"(\?|\$\d+)(?:\s*,\s*(?:\?|\$\d+))+")
 _ROWS = re.compile(r"\((?:\?…)\)(?:\s*,\s*\((?:\?…)\))+")
 _TABLE = re.compile(r"\b(?:from|into|update|join)\s+(?:only\s+)?([\w.\"`$]+)", re.IGNORECASE)
 _UNFIT = re.compile(r"[^A-Za-z0-9_.]+")
-_READS = re.compile(r"\s*(?:\(\s*)*(?:select|values|show|table)\b", re.IGNORECASE)
+_READS = re.compile(r"\s*(?:\(\s*)*(?:select|values|show|table|with)\b", re.IGNORECASE)
+_CHANGES = re.compile(r"\s*with\b.*\b(?:insert|update|delete|merge)\b", re.IGNORECASE | re.DOTALL)
+_OF_SESSION = re.compile(r"\s*(?:set|use|discard)\b", re.IGNORECASE)
 _UNORDERED = re.compile(
     r"\b(?:limit|offset|fetch|for\s+update|for\s+share|string_agg|array_agg|group_concat|json_agg"
     r"|jsonb_agg|xmlagg|row_number|rank|float|double|avg|sum|stddev|variance|version)\b"
@@ -77,9 +79,24 @@ class Part:
     group: Group
 
 
+def is_read(text: str) -> bool:
+    """Return whether a template only reads, by its words."""
+    return _READS.match(text) is not None and _CHANGES.match(text) is None
+
+
+def writes(texts: Iterable[str]) -> bool:
+    """Return whether one of these templates changes data, and not only its session."""
+    return any(
+        not (is_read(text) or _FRAMES.match(text) or _OF_SESSION.match(text)) for text in texts
+    )
+
+
 def group_of(text: str) -> Group:
-    """Return the group of a template, by its words."""
-    if not _READS.match(text):
+    """Return the group of a template, by its words.
+
+    What begins and ends transactions belongs to writes, which it waits for.
+    """
+    if not is_read(text):
         return Group.WRITE
     if _AGGREGATE.search(text):
         return Group.AGGREGATE
@@ -96,7 +113,8 @@ def parts_of(header: Header) -> tuple[tuple[Part, ...], tuple[int, ...]]:
     texts = [_normal(template) for template in header.templates]
     for text, weight in zip(texts, header.weights(), strict=True):
         weights[text] = weights.get(text, 0.0) + weight
-    heaviest = sorted(weights, key=lambda text: -weights[text])[:_MOST_PARTS]
+    ordered = sorted(weights, key=lambda text: -weights[text])
+    heaviest = ordered[:_MOST_PARTS]
     parts = [
         Part(
             key=f"{at + 1}-{_key(text)}",
@@ -108,7 +126,9 @@ def parts_of(header: Header) -> tuple[tuple[Part, ...], tuple[int, ...]]:
     if len(weights) > len(heaviest):
         rest = sum(weights.values()) - sum(weights[text] for text in heaviest)
         title = f"{rest:.1%} · all other statements"
-        parts.append(Part(key=_REST, title=title, group=Group.WRITE))
+        others = ordered[_MOST_PARTS:]
+        group = Group.WRITE if writes(others) else group_of(others[0])
+        parts.append(Part(key=_REST, title=title, group=group))
     numbers = {text: at for at, text in enumerate(heaviest)}
     return tuple(parts), tuple(numbers.get(text, len(heaviest)) for text in texts)
 
@@ -204,7 +224,7 @@ class _Writer:
 def _flags(template: Template) -> int:
     flags = {"text": 0, "bound": _BOUND, "named": _BOUND | _NAMED}[template.kind]
     text = template.text
-    if _READS.match(text) and not template.inexact and not _UNORDERED.search(text):
+    if is_read(text) and not template.inexact and not _UNORDERED.search(text):
         flags |= _STABLE
     if _FRAMES.match(text):
         flags |= _FRAME

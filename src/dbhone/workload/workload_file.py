@@ -28,7 +28,7 @@ from typing import IO, Annotated, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from dbhone.errors import UsageError, disk_full
+from dbhone.errors import HoneError, UsageError, disk_full
 from dbhone.safe_text import terminal_safe
 
 SUFFIX = ".workload"
@@ -166,17 +166,14 @@ def written(path: Path) -> Iterator[WorkloadWriter]:
             zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION) as file,
         ):
             with file.open(_TRANSACTIONS, "w", force_zip64=True) as member:
-                writer = WorkloadWriter(member)
+                writer = WorkloadWriter(member, path)
                 yield writer
             assert writer.header is not None, "a workload file has a header"
             # ASCII: a text may hold undecodable bytes, as surrogates.
             file.writestr(_HEADER, json.dumps(writer.header.model_dump(mode="python")))
         draft.replace(path)
     except OSError as error:
-        full = disk_full(error, "writing the workload file")
-        if full is not None:
-            raise full from error
-        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+        raise _unwritable(error, path) from error
     finally:
         draft.unlink(missing_ok=True)
 
@@ -184,13 +181,25 @@ def written(path: Path) -> Iterator[WorkloadWriter]:
 class WorkloadWriter:
     """Writes the lines of transactions. The ``header`` must be known when they end."""
 
-    def __init__(self, member: IO[bytes]) -> None:
+    def __init__(self, member: IO[bytes], path: Path) -> None:
         self._member = member
+        self._path = path
         self.header: Header | None = None
 
     def line(self, text: str) -> None:
-        """Write a line of transactions, which ends in a newline."""
-        self._member.write(text.encode())
+        """Write a line of transactions, which ends in a newline.
+
+        Raises what ``written`` raises: an OSError would be taken for one of the log.
+        """
+        try:
+            self._member.write(text.encode())
+        except OSError as error:
+            raise _unwritable(error, self._path) from error
+
+
+def _unwritable(error: OSError, path: Path) -> HoneError:
+    full = disk_full(error, "writing the workload file")
+    return full or UsageError(f"cannot write {path}: {error.strerror}")
 
 
 def read_header(path: Path) -> Header:

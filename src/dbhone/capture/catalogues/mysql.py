@@ -64,19 +64,22 @@ _VALUES = {
     "float": "$n",
     "geometry": "ST_GeomFromText(CONCAT('POINT(', $n, ' 0)'))",
     "inet4": "INET_NTOA(167772160 + $n)",
-    "int": "($n % 2147483647)",
     "json": "JSON_OBJECT('n', $n)",
-    "mediumint": "($n % 8388607)",
     "point": "ST_GeomFromText(CONCAT('POINT(', $n, ' 0)'))",
     "set": "(1 + $n % $labels)",
-    "smallint": "($n % 32767)",
     "time": "SEC_TO_TIME($n % 3000000)",
     "timestamp": "DATE_ADD('2000-01-02 00:00:00', INTERVAL ($n % 18000000) MINUTE)",
-    "tinyint": "($n % 127)",
     "uuid": "MD5($n)",
     "year": "(1970 + $n % 120)",
 }
 """The value of the number $n, by the type's name."""
+_LARGEST = {"tinyint": 127, "smallint": 32_767, "mediumint": 8_388_607, "int": 2_147_483_647}
+
+
+def _integer(column: Column, n: str) -> str:
+    """Return the number, in which as many rows differ as the type has values from 0 on."""
+    largest = _LARGEST[column.kind]
+    return f"({n} % {2 * (largest + 1) if 'unsigned' in column.spelled else largest + 1})"
 
 
 def _decimal(column: Column, n: str) -> str:
@@ -102,6 +105,7 @@ def _bits(column: Column, n: str) -> str:
 _OWN: Mapping[str, Callable[[Column, str], str]] = {
     "bit": _bits,
     "decimal": _decimal,
+    **dict.fromkeys(_LARGEST, _integer),
     **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), _text),
     **dict.fromkeys(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), _bytes),
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import configparser
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,7 +26,7 @@ from dbhone.capture.servers.base import (
     RefusedError,
     ServerLog,
 )
-from dbhone.errors import MachineError
+from dbhone.dbms._mysql_protocol import MYSQL
 
 _RIGHTS = (
     "log in as root, or grant SYSTEM_VARIABLES_ADMIN (MariaDB: SUPER) ON *.*, and SELECT ON"
@@ -46,10 +46,8 @@ _TWICE = (
     "warning: there are triggers or routines, and the log has what they execute as if clients had"
     " asked it: what hone does not recognise of it is replayed twice"
 )
-_OF_CLIENT = range(2000, 3000)
-"""The numbers of errors that a client finds itself: no connection, or one that was lost."""
-_NOT_READY = frozenset({0, 1040, 1053, 1927, 4031})
-"""A closed connection, too many connections, a shutdown, and an end of the connection."""
+_NOT_READY = frozenset({1040, 1053, 1927, 4031})
+"""Too many connections, a shutdown, and an end of the connection."""
 
 
 class _PyMySql(Connection):
@@ -67,15 +65,20 @@ class _PyMySql(Connection):
                 charset="utf8mb4",
             )
         except (pymysql.Error, OSError) as error:
-            raise _kind(error)(f"cannot connect to {address.text}: {_words(error)}") from error
+            raise _kind(error)(f"cannot connect to {address.text}: {MYSQL.words(error)}") from error
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
+        return list(self.streamed(sql, values))
+
+    def streamed(self, sql: str, values: Sequence[object] = ()) -> Iterator[Sequence[object]]:
+        """Yield the rows of an answer as they come, since they may not fit into memory."""
         try:
-            with self.connection.cursor() as cursor:
+            with self.connection.cursor(SSCursor) as cursor:
                 cursor.execute(sql, tuple(values) or None)
-                return list(cursor.fetchall())
+                while row := cursor.fetchone():
+                    yield row
         except (pymysql.Error, OSError) as error:
-            why = f"the server rejected a query: {_words(error)}"
+            why = f"the server rejected a query: {MYSQL.words(error)}"
             raise _kind(error)(why, hint=_RIGHTS) from error
 
     def close(self) -> None:
@@ -103,14 +106,10 @@ class _Table(ServerLog):
             " command_type, argument FROM mysql.general_log"
             " WHERE event_time >= %s AND thread_id <> %s"
         )
-        try:
-            with self._connection.connection.cursor(SSCursor) as cursor:
-                cursor.execute(query, (self._began, self._own))
-                for time, thread, command, argument in cursor:
-                    text = argument if isinstance(argument, bytes) else str(argument).encode()
-                    file.write(f"{time}\t{thread:6} {command}\t".encode() + text + b"\n")
-        except (pymysql.Error, OSError) as error:
-            raise MachineError(f"the log cannot be read: {_words(error)}", hint=_RIGHTS) from error
+        own = (self._began, self._own)
+        for time, thread, command, argument in self._connection.streamed(query, own):
+            text = argument if isinstance(argument, bytes) else str(argument).encode()
+            file.write(f"{time}\t{thread:6} {command}\t".encode() + text + b"\n")
 
 
 class MysqlServer(LoggedServer):
@@ -187,15 +186,8 @@ def _emptying(connection: Connection) -> tuple[str, ...]:
 
 def _kind(error: Exception) -> type[NoAnswerError | RefusedError]:
     """Return what an error is: the server did not answer, or it refused."""
-    number = error.args[0] if error.args else 0
-    refused = isinstance(error, pymysql.Error) and isinstance(number, int)
-    if refused and number not in _OF_CLIENT and number not in _NOT_READY:
-        return RefusedError
-    return NoAnswerError
-
-
-def _words(error: Exception) -> str:
-    return str(error.args[-1]) if error.args else type(error).__name__
+    refused = MYSQL.is_refusal(error) and error.args[0] not in _NOT_READY
+    return RefusedError if refused else NoAnswerError
 
 
 PLUGIN = MysqlServer()

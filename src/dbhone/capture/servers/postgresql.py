@@ -23,6 +23,7 @@ from dbhone.capture.servers.base import (
     RefusedError,
     ServerLog,
 )
+from dbhone.dbms._postgresql_protocol import POSTGRESQL
 from dbhone.errors import MachineError, UsageError
 
 _CHUNK = 1 << 20
@@ -31,6 +32,8 @@ _PREFIX = "%m [%p] "
 _CLAIM = "hone capture: logging"
 _NOT_READY = ("08", "53300", "57P")
 """How SQLSTATEs begin of lost connections, too many of them, and a starting or stopping server."""
+_WITHOUT_PASSWORD = "no password was provided"
+"""The library's own words where the server wants one."""
 _CLUSTER = re.compile(r"(\d+)/([\w.-]+)")
 _RIGHTS = (
     "log in as a superuser, or grant, since version 15: GRANT pg_monitor, pg_read_server_files"
@@ -61,7 +64,7 @@ class _Pg8000(Connection):
         except (pg8000.Error, OSError) as error:
             cause = error.__cause__  # pg8000's own words are about its parameters
             if not isinstance(cause, OSError):
-                why = f"cannot connect to {address.text}: {_words(error)}"
+                why = f"cannot connect to {address.text}: {POSTGRESQL.words(error)}"
                 raise _kind(error)(why) from error
             raise NoAnswerError(
                 f"cannot connect to {address.text}: {cause.strerror or cause}",
@@ -79,7 +82,7 @@ class _Pg8000(Connection):
             cursor.execute(sql, tuple(values))
             return list(cursor.fetchall()) if cursor.description else []
         except (pg8000.Error, OSError) as error:
-            why = f"the server rejected a query: {_words(error)}"
+            why = f"the server rejected a query: {POSTGRESQL.words(error)}"
             raise _kind(error)(why, hint=_RIGHTS) from error
 
     def close(self) -> None:
@@ -247,16 +250,12 @@ def _from_pgpass(path: Path, address: Address) -> str | None:
 
 def _kind(error: Exception) -> type[NoAnswerError | RefusedError]:
     """Return what an error is: the server did not answer, or it refused."""
-    fields = error.args[0] if error.args else None
-    refused = isinstance(fields, dict) and not str(fields.get("C", "")).startswith(_NOT_READY)
-    return RefusedError if refused else NoAnswerError
-
-
-def _words(error: Exception) -> str:
-    fields = error.args[0] if error.args else None
-    if isinstance(fields, dict) and "M" in fields:
-        return str(fields["M"])
-    return str(fields or type(error).__name__)
+    if _WITHOUT_PASSWORD in POSTGRESQL.words(error):
+        return RefusedError
+    if not POSTGRESQL.is_refusal(error):
+        return NoAnswerError
+    state = str(error.args[-1].get("C", ""))
+    return NoAnswerError if state.startswith(_NOT_READY) else RefusedError
 
 
 PLUGIN = PostgresqlServer()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from dbhone import registry
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
 from dbhone.refusals import in_words
+from dbhone.requirements import Requirement
 from dbhone.workload.drivers._answers import digest_of_answers
 from dbhone.workload.task import ClientRun, DataSet, Task
 
@@ -262,6 +264,15 @@ class ServerDriver(Driver):
     program: str
     package: str
     module: Path | None = None
+
+    def installed(self) -> str | None:
+        """Return the path of the program, None if it is not installed."""
+        return shutil.which(self.program)
+
+    @property
+    def requirement(self) -> Requirement:
+        """What must be installed."""
+        return Requirement(name=self.program, package=self.package)
 
     @abstractmethod
     def data_set(self, keys: Mapping[str, Any], scripts: Path, seed: int | None) -> DataSet:

@@ -17,6 +17,7 @@ from pydantic import Field
 
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
+from dbhone.requirements import Requirement, RequirementKind
 from dbhone.workload.client_programs import distributed_program
 from dbhone.workload.drivers._sysbench_output import intervals_began
 from dbhone.workload.drivers.base import (
@@ -36,6 +37,7 @@ from dbhone.workload.task import ClientRun, DataSet, Task
 
 _WRAPPER = "pg_wrapper"
 """Debian's, which is there without pgbench, and asks for clusters."""
+_DISTRIBUTED = "usr/lib/postgresql/*/bin/pgbench"
 _ACCOUNTS = 100_000
 _TOLERANCE = 0.02
 _HALF_DIGIT = 0.0005
@@ -110,21 +112,24 @@ class _JobKeys(Keys):
     protocol: Literal["simple", "extended", "prepared"] = "simple"
 
 
-def _program() -> str:
-    """Return the distribution's newest pgbench, or the name by which PATH may lead to another."""
-    newest = distributed_program("pgbench")
-    if newest is None and Path(shutil.which("pgbench") or "").resolve().name == _WRAPPER:
-        return f"pgbench behind {_WRAPPER}"
-    return newest or "pgbench"
-
-
 class Pgbench(ServerDriver):
     """Runs scripts for a number of seconds."""
 
     name = "pgbench"
-    program = _program()
+    program = "pgbench"
     package = "postgresql"
     data_keys = frozenset({"scale"})
+
+    def installed(self) -> str | None:
+        """Return the distribution's newest, or the one that PATH leads to."""
+        return distributed_program(self.program) or (None if _is_wrapped() else super().installed())
+
+    @property
+    def requirement(self) -> Requirement:
+        """The program, which may be missing where the wrapper is there."""
+        if not _is_wrapped():
+            return super().requirement
+        return Requirement(name=_DISTRIBUTED, package=self.package, kind=RequirementKind.FILE)
 
     def data_set(self, keys: Mapping[str, Any], scripts: Path, seed: int | None) -> Accounts:
         """Return the tables; the keys are ``scale``, and ``script`` for the user's own."""
@@ -235,6 +240,11 @@ class Pgbench(ServerDriver):
         options = ("-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1")
         script = _accounts_of(data).folder / "verify.sql"
         return (str(program.with_name("psql")), *options, "-f", str(script), *_reach(endpoint))
+
+
+def _is_wrapped() -> bool:
+    """Return whether PATH leads to Debian's wrapper."""
+    return Path(shutil.which("pgbench") or "").resolve().name == _WRAPPER
 
 
 def _only(pattern: re.Pattern[str], text: str) -> str:

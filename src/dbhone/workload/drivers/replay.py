@@ -78,7 +78,7 @@ class UsersData(DataSet):
     @property
     def key(self) -> tuple[str | int, ...]:
         """Where it is, how long, and when it was changed."""
-        files = [path.stat() for path in self._files]
+        files = [path.lstat() for path in self._files]
         changed = max(status.st_mtime_ns for status in files)
         name = () if self.database is None else (self.database, len(files))
         return (str(self.source), sum(status.st_size for status in files), changed, *name)
@@ -86,7 +86,7 @@ class UsersData(DataSet):
     @property
     def volume(self) -> float:
         """Its size in bytes."""
-        return float(max(sum(path.stat().st_size for path in self._files), 1))
+        return float(max(sum(path.lstat().st_size for path in self._files), 1))
 
     @property
     def least_bytes(self) -> int:
@@ -149,46 +149,24 @@ class Replay(ServerDriver):
         With a ``folder`` goes the ``database`` in it, usually that of most queries.
         """
         given = validated(_DataKeys, keys, self.name)
-        if given.dump is None and given.folder is None:
+        if given.dump and (given.folder or given.database):
+            raise UsageError("a dump is given alone: it is of one database")
+        if given.dump is not None:
+            source, database = given.dump, None
+            _check_dump(source)
+        elif given.folder is not None:
+            source = given.folder
+            database = given.database or _usual_database_for(given.workload, source)
+            _check_folder(source)
+        else:
             raise UsageError(
                 "a captured workload needs the data that its queries are about",
                 hint="name a dump by pg_dump or mariadb-dump: --data mine.dump, or"
                 ' data = "./mine.dump" beside the suite',
             )
-        source = given.folder or given.dump
-        if given.dump and (given.folder or given.database):
-            raise UsageError("a dump is given alone: it is of one database")
-        database = given.database
-        if given.folder is not None and database is None:
-            database = _usual_database(given.workload, given.workload.stat().st_mtime_ns)
-            if database is None:
-                raise UsageError(
-                    "the log does not say which database the queries ask",
-                    hint=f'data = {{ folder = "{given.folder}", database = "shop" }}',
-                )
-        assert source is not None, "one of them is given"
-        if given.dump is not None and source.is_dir():
-            raise UsageError(
-                f"{source} is a folder, not a dump",
-                hint=f'of a data directory: data = {{ folder = "{source}" }}',
-            )
-        if not source.exists():
-            raise UsageError(f"there is no {'dump' if given.dump else 'folder'} {source}")
-        if given.folder is not None and not source.is_dir():
-            raise UsageError(
-                f"{source} is a file, not a data directory",
-                hint=f'of a dump: data = "{source}"',
-            )
-        data = UsersData(
-            source=source,
-            database=database,
-            workload=given.workload,
-            scripts=scripts,
-            seed=seed,
+        return UsersData(
+            source=source, database=database, workload=given.workload, scripts=scripts, seed=seed
         )
-        if not data._files:
-            raise UsageError(f"there is nothing in the folder {source}")
-        return data
 
     def job(self, keys: Mapping[str, Any]) -> HalfOfWorkload:
         """Return what clients replay; the keys are named as in HalfOfWorkload."""
@@ -304,6 +282,45 @@ class Replay(ServerDriver):
         own = _users(data)
         options = {"transactions": str(_prepared(own) / Half.EARLIER.value)}
         return command_line(program, own.scripts / "verify.lua", endpoint, options, "verify")
+
+
+def _check_dump(dump: Path) -> None:
+    if dump.is_dir():
+        raise UsageError(
+            f"{dump} is a folder, not a dump",
+            hint=f'of a data directory: data = {{ folder = "{dump}" }}',
+        )
+    if not dump.exists():
+        raise UsageError(f"there is no dump {dump}")
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise UsageError for what is no folder, is empty, or cannot be read."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(
+            f"{folder} is a file, not a data directory", hint=f'of a dump: data = "{folder}"'
+        )
+    if not folder.exists():
+        raise UsageError(f"there is no folder {folder}")
+    try:
+        if not [name for _, _, names in walk(folder) for name in names]:
+            raise UsageError(f"there is nothing in the folder {folder}")
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {error.filename or folder}: {error.strerror}",
+            hint="copy the data directory, and own the copy: the server must not use it meanwhile",
+        ) from error
+
+
+def _usual_database_for(workload: Path, folder: Path) -> str:
+    """Return the database that most queries ask. Raises UsageError if the log names none."""
+    database = _usual_database(workload, workload.stat().st_mtime_ns)
+    if database is None:
+        raise UsageError(
+            "the log does not say which database the queries ask",
+            hint=f'data = {{ folder = "{folder}", database = "shop" }}',
+        )
+    return database
 
 
 @functools.cache
