@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
 from dbhone.experiment.earlier_trials import earlier_trials
 from dbhone.measurement.record import Sliced
 from tests.measurement.store_records import a_slice
@@ -50,11 +52,12 @@ def test_the_rounds_that_seemed_unsettled_are_known_of_each_trial() -> None:
     assert earlier_trials(sliced)["scan"].unsettled == (0, 2)
 
 
-def test_rounds_that_were_only_tried_are_none_of_them() -> None:
-    sliced = trial([100, *STEADY], tried=1, seconds=0.7)
+@pytest.mark.parametrize("seconds", [0.3, 0.7])
+def test_rounds_that_were_only_tried_are_none_of_them(seconds: float) -> None:
+    sliced = trial([100, *STEADY], tried=1, seconds=seconds)
     found = earlier_trials(sliced)["scan"]
     assert found.unsettled == (0,)
-    assert found.slice_seconds == 0.7
+    assert found.slice_seconds == seconds
 
 
 def test_the_usual_slice_is_as_long_as_in_the_last_trial() -> None:

@@ -43,6 +43,13 @@ def test_a_settings_file_is_looked_for_beside_the_experiment(tmp_path: Path) -> 
     assert second.settings[-1].value == "0"
 
 
+def test_a_subject_s_own_setting_goes_before_the_config_s_however_it_is_spelled() -> None:
+    text = EXPERIMENT + 'set = { "sync-binlog" = 1, loose_sync_binlog = 2 }\n'
+    first, second, _ = parse(text, name="x.toml").subjects
+    assert [setting.name for setting in first.settings] == ["sync-binlog", "loose_sync_binlog"]
+    assert [(setting.name, setting.value) for setting in second.settings] == [("sync_binlog", "0")]
+
+
 @pytest.mark.parametrize(
     ("content", "said", "hint"),
     [

@@ -62,6 +62,22 @@ def test_a_relative_folder_is_beside_the_user_not_beside_the_file(
     assert subject.inputs.source == f"dir:{tmp_path / 'tree'}"
 
 
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        ("git:.@v1", "git:{here}@v1"),
+        ("git:../other.git@main~2", "git:{here}/../other.git@main~2"),
+        ("git:https://example.org/mysql@v1", "git:https://example.org/mysql@v1"),
+        ("git:me@example.org:mysql.git@v1", "git:me@example.org:mysql.git@v1"),
+    ],
+)
+def test_a_repository_beside_the_user_is_the_same_one_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, taken: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert with_sources(ONE, [given]) == ONE.replace("apt:mysql", taken.format(here=tmp_path))
+
+
 @pytest.mark.parametrize("text", ["not = = toml", "title = 'x'", "sources = 3"])
 def test_what_is_wrong_with_a_file_is_left_to_who_reads_it(text: str) -> None:
     assert with_sources(text, ["apt:mysql"]) == text

@@ -43,6 +43,8 @@ suite = "pgbench"
 size = "smoke"
 """
 
+PSQL = ("psql", "-X", "-v", "ON_ERROR_STOP=1")
+
 
 def training_of(text: str, folder: Path) -> Training:
     (training,) = (
@@ -109,7 +111,7 @@ def command(session: Session) -> Iterator[TrainingCommand]:
     """Yield a command in a folder that others may read."""
     del session
     with open_folder() as folder:
-        (folder / "train.sh").write_text("exec psql -X -v ON_ERROR_STOP=1 -f report.sql\n")
+        (folder / "train.sh").write_text(f"exec {' '.join(PSQL)} -f report.sql\n")
         (folder / "report.sql").write_text("CREATE TABLE made AS SELECT COUNT(*) FROM pg_class;")
         for name in ("train.sh", "report.sql"):
             (folder / name).chmod(0o644)
@@ -124,7 +126,7 @@ def test_a_command_reaches_the_server_by_its_environment(
     pool.clients.execute(server, command)
     (command.folder / "again.sql").write_text("DROP TABLE made;")
     (command.folder / "again.sql").chmod(0o644)
-    pool.clients.execute(server, replace(command, argv=("psql", "-X", "-f", "again.sql")))
+    pool.clients.execute(server, replace(command, argv=(*PSQL, "-f", "again.sql")))
 
 
 @pytest.mark.integration
@@ -134,7 +136,10 @@ def test_a_command_reaches_the_server_by_its_environment(
         ("echo why it failed; exit 3", "ended with exit code 3"),
         ("echo why it failed; sleep 100", "did not end within"),
         ("echo why it failed; touch mine || exit 4", "ended with exit code 4"),
-        ("echo why it failed; cat /root/.bashrc /etc/shadow && exit 0; exit 5", "exit code 5"),
+        (
+            "echo why it failed; { cat /root/.bashrc || cat /etc/shadow; } && exit 0; exit 5",
+            "exit code 5",
+        ),
     ],
 )
 def test_a_command_that_fails_is_told_with_its_log(

@@ -17,10 +17,11 @@ from dbhone.capture.capture import CaptureOptions, capture
 from dbhone.errors import HoneError, NoSpaceError, UsageError
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.server_target import ServerTarget
+from dbhone.measurement.record import Group
 from dbhone.workload import suite as suites
 from dbhone.workload.drivers.replay import PLUGIN, HalfOfWorkload
 from dbhone.workload.replay_file import Half, group_of, parts_of, write_half, writes
-from dbhone.workload.suite import Group, ServerSet
+from dbhone.workload.suite import ServerSet
 from dbhone.workload.suite_tasks import tasks
 from dbhone.workload.task import Scale, Task, plain
 from dbhone.workload.workload_file import WorkloadWriter, read_header, read_transactions

@@ -105,7 +105,7 @@ class BuildService:
         """Perform a step whose needs were made. Return whether its result existed before."""
         match step:
             case Fetch():
-                kept = recall(step.reference, self.session.home) is not None
+                kept = not self._refresh and recall(step.reference, self.session.home) is not None
                 self._results[step.makes] = self.tree(step.reference)
                 return kept
             case TakeReadyMade():

@@ -15,8 +15,8 @@ from dbhone.analysis.rounds import log_rates, unsettled
 from dbhone.measurement.record import Slice, Sliced
 
 _AS_LONG = 0.95
-"""A round whose slices are shorter than this share of those that count was tried at another length.
-Slices end with an operation, so those of one length differ by a little."""
+"""A round whose slices are shorter than this share of those that count, or longer by as much, was
+tried at another length. Slices end with an operation, so those of one length differ by a little."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,5 +67,9 @@ def _tried(trial: Sequence[Sliced]) -> int:
     shortest: dict[int, float] = {}
     for slice in _slices(trial):
         shortest[slice.round] = min(slice.seconds, shortest.get(slice.round, slice.seconds))
-    usual = _AS_LONG * min(_counted_seconds(trial))
-    return sum(1 for _ in itertools.takewhile(lambda one: shortest[one] < usual, sorted(shortest)))
+    counted = _counted_seconds(trial)
+    least, most = _AS_LONG * min(counted), max(counted) / _AS_LONG
+    of_another_length = itertools.takewhile(
+        lambda one: not least <= shortest[one] <= most, sorted(shortest)
+    )
+    return sum(1 for _ in of_another_length)

@@ -9,6 +9,7 @@ import contextlib
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 
 from dbhone.compilation import builder, kept_builds
 from dbhone.compilation.bolt import find_usable_bolt
@@ -29,7 +30,7 @@ from dbhone.experiment.server_data import DataEstimator
 from dbhone.experiment.target import training_workload
 from dbhone.home import Home
 from dbhone.instance import ready_made
-from dbhone.source.derive import find_edited, find_unpacked
+from dbhone.source.derive import find_edited, find_fixed, find_unpacked
 from dbhone.source.tree import SourceTree, last_tree, recall, unchanged_tree
 from dbhone.workload.suite import Suite
 from dbhone.workload.task import Scale
@@ -54,6 +55,11 @@ class BuildEstimator:
         self._compilers: dict[str, Compiler | None] = {}
         self._trees: dict[str, SourceTree | None] = {}
         self._data = DataEstimator(home)
+
+    @cached_property
+    def _builds(self) -> tuple[Build, ...]:
+        """All builds of the home."""
+        return tuple(all_builds(self._home))
 
     def is_kept(self, reference: str) -> bool:
         """Return whether the source needs no fetching."""
@@ -128,7 +134,7 @@ class BuildEstimator:
         if inputs.variant.ready_made:
             return Cost(seconds=_READY_MADE_SECONDS)
         compiler = self._compiler(inputs.compiler)
-        builds = all_builds(self._home)
+        builds = self._builds
         like = [build for build in builds if _is_like(build, inputs, pass_, compiler)]
         version = self._last_version(inputs)
         seconds = (
@@ -149,9 +155,13 @@ class BuildEstimator:
         tree = self._unchanged_tree(inputs.source)
         if tree is None:
             return None
-        edits = load_dbms(inputs.dbms).edits(_version_of(inputs.dbms, tree))
+        version = _version_of(inputs.dbms, tree)
+        edits = load_dbms(inputs.dbms).edits(version)
         try:
-            return find_edited(tree, edits, self._home)
+            edited = find_edited(tree, edits, self._home)
+            if edited is None:
+                return None
+            return find_fixed(edited, inputs.fixes, self._home, dbms=inputs.dbms, version=version)
         except HoneError:
             return None  # the build will tell the user
 
@@ -194,7 +204,7 @@ class BuildEstimator:
     ) -> Build | None:
         """Return what a pass made before of this profile, or of what was linked."""
         compiler, tree = self._compiler(inputs.compiler), self._last_edited(inputs)
-        if compiler is None or tree is None or inputs.fixes:
+        if compiler is None or tree is None:
             return None
         if linked is not None and pass_.post_link:
             changed = PostLinkSpec(

@@ -6,6 +6,7 @@ measurements in the store. To execute a run again makes a new plan, in which tha
 
 from __future__ import annotations
 
+import contextlib
 from functools import partial
 
 from dbhone.compilation.bolt import check_memory
@@ -262,7 +263,8 @@ class Execution:
         for subject in self._experiment.subjects:
             alike = _settings_source(subject) == _settings_source(built)
             if alike and subject.settings and self._participants.has(subject.name):
-                target.check_settings(self._experiment, subject, build, self._session)
+                with contextlib.suppress(ServerError):  # _break_silent tells of it
+                    target.check_settings(self._experiment, subject, build, self._session)
 
     def _check_subjects(self, plan: Plan) -> None:
         builds = {

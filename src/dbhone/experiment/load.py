@@ -23,6 +23,7 @@ from dbhone.files import absolute_path, expanded_path
 from dbhone.home import Home
 from dbhone.measurement.record import Run
 from dbhone.source.fixes import is_patch
+from dbhone.source.kinds.base import absolute_reference
 from dbhone.source.known_versions import PREFIX, KnownVersions, known_versions
 from dbhone.workload import own_suite
 from dbhone.workload import suite as suites
@@ -35,7 +36,6 @@ _TABLE = "sources"
 _FILES = "files"
 DATA_PATHS = frozenset({"dump", "folder"})
 """The keys of data that name files."""
-_FOLDER = "dir:"
 _CAPTURING = "'hone capture' makes a workload file of your server's log"
 _DUMPING = "pg_dump -Fc, mariadb-dump or mysqldump dumps its data"
 
@@ -92,9 +92,9 @@ def load_named(
 ) -> Experiment:
     """Return the experiment in the file ``word`` or, if there is no such file, the shipped one."""
     path = Path(word)
-    if not path.exists() and word in shipped_names():
+    if not path.is_file() and word in shipped_names():
         return load_shipped(word, versions, sources)
-    if not path.exists() and path.parent == Path() and not path.suffix:
+    if not path.is_file() and path.parent == Path() and not path.suffix:
         raise UnknownName("experiment", word, (), hint=_hint_for(path))
     return load_file(path, versions, sources)
 
@@ -271,7 +271,7 @@ def _path_beside(path: str, folder: Path) -> str:
 
 
 def _beside(file: Path, subject: SubjectDeclaration) -> SubjectDeclaration:
-    """Return the subject with patches and the folder of a ``dir:`` looked for beside the file."""
+    """Return the subject with patches, and paths of sources, looked for beside the file."""
     if not file.is_absolute():
         return subject
     inputs = subject.inputs
@@ -281,9 +281,8 @@ def _beside(file: Path, subject: SubjectDeclaration) -> SubjectDeclaration:
         )
     }
     for key in ("source", "profile_source"):
-        kind, _, location = (getattr(inputs, key) or "").partition(":")
-        if kind == "dir":
-            beside[key] = f"dir:{file.parent / expanded_path(location)}"
+        if getattr(inputs, key):
+            beside[key] = absolute_reference(getattr(inputs, key), file.parent)
     return dataclasses.replace(subject, inputs=inputs.model_copy(update=beside))
 
 
@@ -306,7 +305,7 @@ def with_sources(text: str, given: Sequence[str]) -> str:
         return text
     for word in given:
         name, reference = _parted(word, tuple(sources))
-        sources[name] = _from_here(reference)
+        sources[name] = absolute_reference(reference, Path())
     return tomlkit.dumps(document)
 
 
@@ -324,8 +323,3 @@ def _parted(word: str, known: tuple[str, ...]) -> tuple[str, str]:
             hint=f"write {known[0]}={word}",
         )
     return known[0], word
-
-
-def _from_here(reference: str) -> str:
-    folder = reference.removeprefix(_FOLDER)
-    return reference if folder == reference else f"{_FOLDER}{absolute_path(folder)}"

@@ -63,8 +63,16 @@ class TrainingCommand:
     @property
     def files(self) -> tuple[Path, ...]:
         """The files below the folder that its words name: its scripts."""
-        named = (self.folder / word for word in self.argv if word and "\0" not in word)
-        return tuple(path for path in named if path.is_file() and self.folder in path.parents)
+        named = (self.folder / word for word in self.argv if word)
+        return tuple(path for path in named if _is_file(path) and self.folder in path.parents)
+
+
+def _is_file(path: Path) -> bool:
+    """Return whether a word of a command is a file's path; it may be anything else."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dbhone.dbms.base_server import ServerDbms, server_systems
-from dbhone.dbms.base_settings import RequestedSetting
+from dbhone.dbms.base_settings import LOOSE, RequestedSetting
 from dbhone.errors import ExperimentError, SettingsError
 from dbhone.experiment.named_configs import load_config
 from dbhone.experiment.schema import ConfigSection, Locator, SubjectSection
@@ -28,12 +28,18 @@ class RequestedSettings:
 
         Raises ExperimentError, or UnknownName for a config that does not exist.
         """
-        merged = {**self._config.set, **section.settings}
         server = server_systems().get(section.dbms)
         if server is not None:
-            own = (RequestedSetting(name=name, value=value) for name, value in merged.items())
-            return (*self._named(server), *self._from_file(server), *own)
-        if merged or self._config.use or self._config.file:
+            own = {_meant(name, server) for name in section.settings}
+            usual = {
+                name: value
+                for name, value in self._config.set.items()
+                if _meant(name, server) not in own
+            }
+            given = (usual | section.settings).items()
+            requested = (RequestedSetting(name=name, value=value) for name, value in given)
+            return (*self._named(server), *self._from_file(server), *requested)
+        if self._config.set or section.settings or self._config.use or self._config.file:
             keys = ("subjects", subject) if section.settings else ("config",)
             where = self._where.at(*keys)
             raise ExperimentError(f"{where}: {section.dbms} is not a server and has no settings")
@@ -66,3 +72,8 @@ class RequestedSettings:
             raise ExperimentError(f"{where} cannot be read: {error.strerror}") from error
         except SettingsError as error:
             raise ExperimentError(f"{where}, {error.message}", hint=error.hint) from None
+
+
+def _meant(name: str, server: ServerDbms) -> str:
+    """Return the name of the setting that is meant, however it is spelled."""
+    return server.canonical(name).removeprefix(LOOSE)

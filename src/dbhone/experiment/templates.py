@@ -21,7 +21,7 @@ from dbhone.dbms.base import Dbms, load_dbms, system_names
 from dbhone.errors import UsageError
 from dbhone.experiment.subjects import CONTROL
 from dbhone.measurement.record import READY_MADE
-from dbhone.source.kinds.base import kind_of, parse_reference
+from dbhone.source.kinds.base import absolute_reference, kind_of, parse_reference
 from dbhone.source.known_versions import FILE, PREFIX, KnownVersion, KnownVersions
 from dbhone.versions import age
 
@@ -281,8 +281,7 @@ def parse_side(text: str, known: KnownVersions) -> Side:
             f"{reference} brings a ready-made server, which cannot be built as {word}",
             hint="leave the variant out, or name a source that brings the server's source",
         )
-    # A relative folder is one of where hone was started, wherever the experiment is kept.
-    source = f"dir:{parsed.location}" if parsed.kind == "dir" else parsed.text
+    source = absolute_reference(parsed.text, Path())
     return Side(
         source=source,
         short=f"{version.dbms}-{version.name}" if version else _short(source),

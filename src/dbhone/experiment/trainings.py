@@ -68,7 +68,7 @@ class Trainings:
                 hint='add [training] with sets = ["main"], or train = ["main"] to the subject',
             )
         sets = suites.full_names(suite, words, where=where)
-        shares = self._shares(suite_name, suite)
+        shares = {} if section.train_suite else self._shares(suite_name, suite, sets)
         size = self._size(name, section, suite)
         scale = self._foreign_scale(suite_name, suite, size) if foreign else self._scale
         return Training(
@@ -136,8 +136,11 @@ class Trainings:
         folder = self._folder.absolute()
         return TrainingCommand(argv=general.command, folder=folder, timeout=general.timeout)
 
-    def _shares(self, suite_name: str, suite: Suite) -> dict[str, float]:
-        """Return the shares of the training by the full names of its sets."""
+    def _shares(self, suite_name: str, suite: Suite, own: tuple[str, ...]) -> dict[str, float]:
+        """Return the shares of the training by the full names of its sets.
+
+        They may be of sets that another subject is trained on, but not this one: ``own`` are its.
+        """
         general = self._declared.training
         if general is None or not general.shares:
             return {}
@@ -146,11 +149,11 @@ class Trainings:
             raise ExperimentError(
                 f"{where}: {suite_name} runs each set once: its time cannot be divided by shares"
             )
-        trained = suites.full_names(suite, general.sets or ())
+        trained = {*own, *suites.full_names(suite, general.sets or suite.training)}
         shared = suites.full_names(suite, tuple(general.shares), where=where)
         for word, set_name in zip(general.shares, shared, strict=True):
             if set_name not in trained:
-                raise UnknownName("set of the training", word, general.sets or (), where=where)
+                raise UnknownName("set of the training", word, trained, where=where)
         return dict(zip(shared, general.shares.values(), strict=True))
 
 

@@ -75,7 +75,7 @@ def apply_fixes(
     this version, MachineError where there is no clone to take a fix from, and SourceError with the
     log for a fix that the clone lacks or that does not apply.
     """
-    inputs = tuple(part for fix in fixes for part in fix_inputs(fix, dbms=dbms, version=version))
+    inputs = _fixing_inputs(fixes, dbms, version)
 
     def change(root: Path) -> None:
         for fix in fixes:
@@ -83,6 +83,20 @@ def apply_fixes(
             apply_fix(fix, root, session)
 
     return _derive(tree, inputs, session, change, label=" with " + ", ".join(fixes))
+
+
+def find_fixed(
+    tree: SourceTree, fixes: tuple[str, ...], home: Home, *, dbms: str, version: str
+) -> SourceTree | None:
+    """Return what ``apply_fixes`` would return, None if that was not derived yet.
+
+    Raises what ``apply_fixes`` raises before it changes anything.
+    """
+    return _find(tree, _fixing_inputs(fixes, dbms, version), home) if fixes else tree
+
+
+def _fixing_inputs(fixes: tuple[str, ...], dbms: str, version: str) -> tuple[str, ...]:
+    return tuple(part for fix in fixes for part in fix_inputs(fix, dbms=dbms, version=version))
 
 
 def unpack_server(tree: SourceTree, session: Session, notify: Notify) -> SourceTree:

@@ -32,7 +32,8 @@ class SourceKind:
     in sandboxes only, unless the user says otherwise. ``requirements`` are the programs that fetch.
     ``look`` is given where the tree lies on this machine already: it returns its folder, or raises
     UsageError if there is none. ``tags`` returns the names of a repository's tags; its reference
-    has no revision.
+    has no revision. ``absolute`` is given where a reference may have a path, which is looked for in
+    a folder: it returns the reference with the whole path.
     """
 
     syntax: str
@@ -44,6 +45,7 @@ class SourceKind:
     requirements: tuple[Requirement, ...] = ()
     look: Callable[[SourceReference], Path] | None = None
     tags: Callable[[str], tuple[str, ...]] | None = None
+    absolute: Callable[[str, Path], str] | None = None
 
 
 _DRAWER = "dbhone.source.kinds"
@@ -65,6 +67,16 @@ def parse_reference(text: str) -> SourceReference:
     if not rest:
         raise UsageError(f"'{text}' names no source", hint=f"write it as {kind.syntax}")
     return kind.parse(stripped)
+
+
+def absolute_reference(text: str, folder: Path) -> str:
+    """Return a reference that means the same wherever hone is started.
+
+    A path in it is looked for in ``folder``. A word that is no reference is returned as it is.
+    """
+    name = text.partition(":")[0]
+    absolute = kind_of(name).absolute if name in registry.names(_DRAWER) else None
+    return text if absolute is None else absolute(text, folder)
 
 
 def folder_of(text: str) -> Path | None:

@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 
 from dbhone.errors import SourceError, UsageError, disk_full
-from dbhone.files import absolute_path, copy_tree
+from dbhone.files import absolute_path, copy_tree, expanded_path
 from dbhone.session import Notify
 from dbhone.source.fetch import FetchJob, SourceReference
 from dbhone.source.kinds.base import SourceKind
@@ -20,6 +20,10 @@ from dbhone.source.kinds.base import SourceKind
 def _parse(text: str) -> SourceReference:
     path = absolute_path(text.removeprefix("dir:"))
     return SourceReference(text=text, kind="dir", location=str(path), revision=None, sha256=None)
+
+
+def _absolute(text: str, folder: Path) -> str:
+    return f"dir:{absolute_path(str(folder / expanded_path(text.removeprefix('dir:'))))}"
 
 
 def _fetch(job: FetchJob) -> str:
@@ -73,5 +77,11 @@ def copy_source(root: Path, into: Path, notify: Notify) -> None:
 
 
 PLUGIN = SourceKind(
-    syntax="dir:PATH", parse=_parse, fetch=_fetch, always_fresh=True, trusted=True, look=_look
+    syntax="dir:PATH",
+    parse=_parse,
+    fetch=_fetch,
+    always_fresh=True,
+    trusted=True,
+    look=_look,
+    absolute=_absolute,
 )

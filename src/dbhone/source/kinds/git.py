@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dbhone.command import Command
 from dbhone.errors import HoneError, SourceError, UsageError, nearest_of_many
-from dbhone.files import absolute_path
+from dbhone.files import absolute_path, expanded_path
 from dbhone.process import Finished, run
 from dbhone.requirements import Requirement
 from dbhone.source.fetch import (
@@ -69,7 +69,7 @@ def _parse(text: str) -> SourceReference:
     if not named or _BAD_REVISION.search(named):
         raise UsageError(f"'{revision}' cannot be a revision", hint=_HINT)
     return SourceReference(
-        text=text, kind="git", location=_absolute(location), revision=revision, sha256=None
+        text=text, kind="git", location=_located(location, Path()), revision=revision, sha256=None
     )
 
 
@@ -80,9 +80,16 @@ def _parted(revision: str) -> tuple[str, str]:
     return revision[: way.start()], way[0]
 
 
-def _absolute(location: str) -> str:
-    """Return a local path as an absolute one, and any other location as it is."""
-    return str(absolute_path(location)) if is_local_repository(location) else location
+def _absolute(text: str, folder: Path) -> str:
+    location, at, revision = text.removeprefix("git:").rpartition("@")
+    return f"git:{_located(location, folder)}{at}{revision}" if location else text
+
+
+def _located(location: str, folder: Path) -> str:
+    """Return a path in a folder as an absolute one, and any other location as it is."""
+    if not is_local_repository(location):
+        return location
+    return str(absolute_path(str(folder / expanded_path(location))))
 
 
 def is_local_repository(location: str) -> bool:
@@ -253,4 +260,5 @@ PLUGIN = SourceKind(
     parse=_parse,
     fetch=_fetch,
     tags=_tags,
+    absolute=_absolute,
 )
