@@ -59,7 +59,7 @@ def test_a_tree_is_built_as_it_needs_to_be(session: Session, tmp_path: Path) -> 
     told: list[Event] = []
     spec = BuildService(session, told.append).spec(inputs(tree, "myrocks"), Pass.PLAIN, None)
     assert (spec.tree.path / script).read_text() == "bv=/dev/null\n"
-    assert spec.tree.resolved == f"dir:{tree} with nothing-written-into-the-tree"
+    assert spec.tree.label == f"dir:{tree} with nothing-written-into-the-tree"
     assert any(f"changing {script}: " in str(each) for each in told)
 
 

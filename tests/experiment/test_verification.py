@@ -8,15 +8,29 @@ from typing import Any, cast
 
 import pytest
 
+from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.variant import parse_variant
 from dbhone.errors import ExperimentError, SourceError
+from dbhone.experiment.builds import BuildService
 from dbhone.experiment.load import parse
+from dbhone.experiment.model import SubjectDeclaration
 from dbhone.experiment.plan import Verify
-from dbhone.experiment.verifying import AskedWorkload, answers_compared, verify_build
+from dbhone.experiment.verifying import (
+    AskedWorkload,
+    answers_compared,
+    build_like,
+    verify_build,
+)
 from dbhone.home import Home
+from dbhone.session import Session
+from dbhone.source.tree import publish_tree, recall
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import Verification, expected_seconds, lists_of
+from tests.compilation.plain_build import plain_build
+from tests.dbms.mysql_trees import Tree as MysqlTree
 from tests.experiment.test_load import GOOD
 from tests.experiment.test_planning import planned
+from tests.files import put
 from tests.package.builds import server_build
 
 SMOKE = f'{GOOD}\n[verification]\ngrade = "smoke"\n'
@@ -93,3 +107,44 @@ def test_a_workload_that_cannot_be_asked_for_want_of_a_source_tree_is_not_left_o
     with pytest.raises(SourceError, match="is no longer kept") as error:
         verify_build(verification, service, (AskedWorkload.usual("mysql"),))
     assert "hone build" in (error.value.hint or "")
+
+
+@pytest.mark.parametrize("fixed", [False, True], ids=["edited", "with a fix"])
+def test_a_build_of_a_changed_tree_has_a_base_of_the_same_tree(
+    fixed: bool, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = MysqlTree(version="5.6.35", folders=("storage/rocksdb",)).write(tmp_path / "myrocks")
+    put(source / "storage/rocksdb/get_rocksdb_files.sh", "bv=rocksdb/util/build_version.cc\n")
+    patch = put(tmp_path / "mine.patch", "--- /dev/null\n+++ b/mine.c\n@@ -0,0 +1 @@\n+int mine;\n")
+    (draft := tmp_path / "draft").mkdir()
+    source.rename(draft / "tree")
+    reference = f"git:/nowhere@{'a' * 40}"
+    fetched = publish_tree(draft, session.home, reference=reference, resolved=reference)
+    inputs = BuildInputs(
+        dbms="myrocks",
+        source=reference,
+        variant=parse_variant("pgo"),
+        fixes=(str(patch),) if fixed else (),
+    )
+    first = BuildService(session, lambda _: None)
+    first.use_tree(reference, fetched)
+    taken = first.tree_to_take(inputs)
+    build = plain_build(
+        tmp_path / "build",
+        inputs,
+        version="5.6.35",
+        source=taken.label,
+        source_digest=taken.digest,
+    )
+    asked: list[SubjectDeclaration] = []
+
+    def make(_: BuildService, subject: SubjectDeclaration) -> dict[str, SimpleNamespace]:
+        asked.append(subject)
+        return {subject.name: SimpleNamespace(build=build)}
+
+    monkeypatch.setattr(BuildService, "make_builds", make)
+    later = BuildService(session, lambda _: None)
+    build_like(build, {}, later)
+    (subject,) = asked
+    assert later.tree_to_take(subject.inputs).digest == taken.digest
+    assert recall(subject.inputs.source, session.home) is None

@@ -62,7 +62,8 @@ def test_what_a_tree_needs_makes_another_tree_and_leaves_the_first(
         assert (tree.path / name).read_text() == text
     assert found.digest != tree.digest
     names = "path-for-make, nothing-written-into-the-tree, rocksdb-version"
-    assert found.resolved == f"{tree.resolved} with {names}"
+    assert found.resolved == tree.resolved
+    assert found.label == f"{tree.resolved} with {names}"
     assert notified[0] == (
         "changing storage/rocksdb/CMakeLists.txt: CMake has a script call make without any PATH,"
         " and make finds no program then"
@@ -180,7 +181,7 @@ def test_a_server_in_an_archive_is_unpacked_into_another_tree(
     assert server.program == found.path / "linux/db/bin/mysqld"
     assert (found.path / "linux/README").is_file()
     assert found.digest != tree.digest
-    assert found.reference == f"{tree.reference} (unpacked)"
+    assert found.label == f"{tree.resolved} (unpacked)"
     assert (tree.path / "linux/db.txz").is_file()
     assert notified == ["unpacking db.txz, which is inside"]
 

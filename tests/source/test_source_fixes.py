@@ -85,7 +85,7 @@ def test_a_fix_makes_another_tree_and_leaves_the_first(tree: SourceTree, session
     assert (found.path / "answer.c").read_text() == NEW
     assert "41" in (tree.path / "answer.c").read_text()
     assert found.digest != tree.digest
-    assert found.resolved == f"{tree.resolved} with answer"
+    assert found.label == f"{tree.resolved} with answer"
     assert not (found.path / "mysql-test").exists()
 
 

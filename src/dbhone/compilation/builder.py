@@ -299,7 +299,7 @@ class _Making:
             digest=self.digest,
             inputs=spec.inputs,
             version=spec.dbms.version(spec.tree.path),
-            source=spec.tree.resolved,
+            source=spec.tree.label,
             source_digest=spec.tree.digest,
             pass_=spec.pass_,
             family=spec.compiler.family,

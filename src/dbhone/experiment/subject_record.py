@@ -30,7 +30,7 @@ def describe(
         role=subject.role,
         dbms=subject.inputs.dbms,
         version=manifest.version,
-        source=result.tree.resolved,
+        source=result.tree.label,
         source_digest=manifest.source_digest,
         variant=manifest.variant,
         compiler=build.shown_compiler,

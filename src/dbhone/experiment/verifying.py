@@ -115,10 +115,11 @@ def _kept(build: Build, profile: TrainedProfile | None, service: BuildService) -
 
 def _inputs_like(build: Build, changes: Mapping[str, object], service: BuildService) -> BuildInputs:
     """Return the inputs of a build with changes, of the very tree that it was made of."""
-    manifest = build.manifest
-    if not manifest.inputs.fixes:
-        service.use_tree(manifest.source, _tree_of(build, service))
-    return manifest.inputs.model_copy(update={**changes, "source": manifest.source})
+    inputs, tree = build.manifest.inputs, _tree_of(build.manifest.source_digest, build, service)
+    if inputs.fixes:
+        tree = _tree_of(tree.origin, build, service)  # to which the fixes are applied
+    service.use_tree(tree.resolved, tree)
+    return inputs.model_copy(update={**changes, "source": tree.resolved})
 
 
 def test_harness(service: BuildService) -> TestHarness:
@@ -141,7 +142,11 @@ def verify_build(
     answers: tuple[ListComparison, ...] = ()
     if workloads:
         results = {
-            name: BuildResult(build=build, tree=_tree_of(build, service), reused=True)
+            name: BuildResult(
+                build=build,
+                tree=_tree_of(build.manifest.source_digest, build, service),
+                reused=True,
+            )
             for name, build in builds.items()
         }
         answers = tuple(
@@ -151,9 +156,9 @@ def verify_build(
     return verification.outcome(test_harness(service), answers)
 
 
-def _tree_of(build: Build, service: BuildService) -> SourceTree:
-    """Return the source tree of a build. Raises SourceError if it is no longer kept."""
-    tree = kept_tree(build.manifest.source_digest, service.session.home)
+def _tree_of(digest: str, build: Build, service: BuildService) -> SourceTree:
+    """Return a tree that a build was made of. Raises SourceError if it is no longer kept."""
+    tree = kept_tree(digest, service.session.home)
     if tree is None:
         raise SourceError(
             f"the source tree of this build, {build.manifest.source}, is no longer kept",

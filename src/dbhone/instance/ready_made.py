@@ -121,7 +121,7 @@ def _manifest(
             compiler=READY_MADE,
         ),
         version=version,
-        source=tree.resolved,
+        source=tree.label,
         source_digest=tree.digest,
         pass_=Pass.PLAIN,
         family=None,

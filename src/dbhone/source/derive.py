@@ -156,8 +156,8 @@ def _derive(
 ) -> SourceTree:
     """Return the tree that ``change`` makes of a copy of ``tree``, derived now or before.
 
-    ``inputs`` distinguish it from other trees that are derived from the same one. ``label`` is
-    appended to the references.
+    ``inputs`` distinguish it from other trees that are derived from the same one. ``label`` says
+    what is changed.
     """
     known = _find(tree, inputs, session.home)
     if known is not None:
@@ -169,7 +169,12 @@ def _derive(
         make_writable(draft / "tree")
         change(draft / "tree")
         derived = publish_tree(
-            draft, session.home, reference=tree.reference + label, resolved=tree.resolved + label
+            draft,
+            session.home,
+            reference=tree.reference,
+            resolved=tree.resolved,
+            change=tree.change + label,
+            origin=tree.digest,
         )
     except OSError as error:
         full = disk_full(error, f"changing {tree.reference}")

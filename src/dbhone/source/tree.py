@@ -38,6 +38,9 @@ class SourceTree:
     (unless its kind is ``dir``), such as ``git:URL@COMMIT``; ``digest`` that of the content;
     ``path`` the tree's root, which is read-only: a build compiles elsewhere. Files have the times
     of modification that they came with, which ``make`` compares; a copy must keep them.
+
+    A tree that was derived from another has that one's references. ``change`` says what was done
+    to it, and ``origin`` is the digest of the other; both are empty of a tree that was fetched.
     """
 
     reference: str
@@ -45,6 +48,13 @@ class SourceTree:
     digest: str
     path: Path
     fetched_at: datetime
+    change: str = ""
+    origin: str = ""
+
+    @property
+    def label(self) -> str:
+        """What it is called in reports."""
+        return self.resolved + self.change
 
 
 def acquire(text: str, session: Session, *, refresh: bool = False, notify: Notify) -> SourceTree:
@@ -139,10 +149,19 @@ def kept_tree(digest: str, home: Home) -> SourceTree | None:
         return None
 
 
-def publish_tree(draft: Path, home: Home, *, reference: str, resolved: str) -> SourceTree:
+def publish_tree(
+    draft: Path,
+    home: Home,
+    *,
+    reference: str,
+    resolved: str,
+    change: str = "",
+    origin: str = "",
+) -> SourceTree:
     """Freeze the folder ``tree`` in ``draft``, and publish it by its digest.
 
-    ``draft`` is used up. Raises SourceError if the tree is empty.
+    The other words are those of SourceTree. ``draft`` is used up. Raises SourceError if the tree is
+    empty.
     """
     tree = draft / "tree"
     if not any(tree.iterdir()):
@@ -155,6 +174,8 @@ def publish_tree(draft: Path, home: Home, *, reference: str, resolved: str) -> S
         digest=digest,
         path=final / "tree",
         fetched_at=datetime.now(UTC),
+        change=change,
+        origin=origin,
     )
     write_whole(draft / "source.json", _to_json(published))
     if not _is_whole(final):
@@ -237,6 +258,8 @@ def _to_json(tree: SourceTree) -> str:
         "resolved": tree.resolved,
         "digest": tree.digest,
         "fetched_at": tree.fetched_at.isoformat(),
+        "change": tree.change,
+        "origin": tree.origin,
     }
     return json.dumps(fields, indent=2) + "\n"
 
@@ -249,4 +272,6 @@ def _from_json(text: str, home: Home) -> SourceTree:
         digest=str(fields["digest"]),
         path=home.sources / str(fields["digest"]) / "tree",
         fetched_at=datetime.fromisoformat(fields["fetched_at"]),
+        change=str(fields.get("change", "")),
+        origin=str(fields.get("origin", "")),
     )
