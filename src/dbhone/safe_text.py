@@ -15,12 +15,18 @@ _FORMULA = ("=", "+", "-", "@", "\t")
 
 
 def printable(text: str) -> str:
-    """Return a text without control characters, newlines apart.
+    """Return a text without control characters, newlines apart, and with plain spaces.
 
     They could drive the reader's terminal, and the library that draws pictures ends the whole
     process when it meets one.
     """
-    return "".join(character for character in text if character.isprintable() or character == "\n")
+    return "".join(map(_printed, text))
+
+
+def _printed(character: str) -> str:
+    if character.isprintable() or character == "\n":
+        return character
+    return " " if unicodedata.category(character) == _SPACES else ""
 
 
 def flat(text: str) -> str:

@@ -48,13 +48,14 @@ def test_refusals_are_compared_with_the_base_of_all_runs() -> None:
     assert not [each for each in found if each.code == "refused-transactions"]
 
 
-def test_the_control_is_compared_with_the_winner_of_all_runs() -> None:
+def test_a_history_has_no_winner_that_its_control_could_reach() -> None:
     first = measured(a_run(1, "5.6", "5.7"), {"5.7": 1.5})
     second = measured(a_run(2, "5.7", "8.0"), {"8.0": 1.01}, swings={"control": 0.02})
-    alone = findings_of_joined([second]).warnings
-    assert [each.subject for each in alone if each.code == "control-noisy"] == ["control"]
-    found = findings_of_joined([first, second]).warnings
-    assert not [each for each in found if each.code == "control-noisy"]
+    for runs in ([second], [first, second]):
+        found = findings_of_joined(runs)
+        assert found.history is not None
+        assert not [each for each in found.warnings if each.code == "control-noisy"]
+        assert "winner" not in found.trust.reason
 
 
 def test_a_control_that_differs_in_its_own_run_is_told_with_that_run() -> None:

@@ -32,11 +32,12 @@ def build_tables(context: ReportContext) -> tuple[Table, ...]:
         return ()
     base = next((build for build in builds if context.base in build.names), None)
     names = [", ".join(build.names) for build in builds]
+    ratios = f"; ratios are to {context.base}'s" if base and len(builds) > 1 else ""
     times = Table(
         title="Build times",
-        caption=f"What it took to make each build; ratios are to {context.base}'s. CPU time is the "
-        "compilers' own, of all jobs together. An instrumented build that came before has a line "
-        "of its own and is in no other.",
+        caption=f"What it took to make each build{ratios}. CPU time is the compilers' own, of all"
+        " jobs together. An instrumented build that came before has a line of its own and is in no"
+        " other.",
         columns=columns("Build", names),
         rows=tuple(_rows(builds, base)),
     )

@@ -248,5 +248,5 @@ def _shared(subjects: tuple[Subject, ...]) -> tuple[str, ...]:
 def _alike(said: Mapping[str, list[str]], flags: tuple[str, ...]) -> str:
     """Return what all subjects share, as a sentence."""
     same = dict.fromkeys(texts[0] for texts in said.values() if len(set(texts)) == 1)
-    words = [*same, " ".join(flags)]
+    words = [*same, " ".join(map(short_flag, flags))]
     return f" All have alike: {', '.join(word for word in words if word)}." if any(words) else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +17,12 @@ from dbhone.analysis.joining import Joined, join
 from dbhone.analysis.sample_size import SampleSize, needs
 from dbhone.analysis.trust import Trust, left_out, trust, trusted_subjects
 from dbhone.analysis.verdict import Analysis, Summary
-from dbhone.analysis.warnings import find_warnings, warnings_of_part, warnings_of_whole
+from dbhone.analysis.warnings import (
+    WINNER_CODES,
+    find_warnings,
+    warnings_of_part,
+    warnings_of_whole,
+)
 from dbhone.measurement.metric import (
     BYTES_READ,
     BYTES_WRITTEN,
@@ -88,8 +93,8 @@ def findings_of(run: Run, samples: SampleArray) -> Findings:
     order = run.version_order
     controls = {name: order[0] for name in run.controls if order}
     lineage = Lineage(versions=order, controls=controls)
-    warnings = find_warnings(run, samples, analysis)
     history = history_of(run, samples, lineage)
+    warnings = _of_kind(find_warnings(run, samples, analysis), history)
     return Findings(
         run=run,
         samples=samples,
@@ -109,8 +114,9 @@ def findings_of_joined(runs: Sequence[tuple[Run, SampleArray]]) -> Findings:
     alone = [_analysis(one_run.run, one_run.samples, ONE_RUN) for one_run in whole.parts]
     analysis = _analysis(whole.run, whole.samples, whole.lineage.links)
     of_whole = warnings_of_whole(whole.run, whole.samples, analysis)
-    warnings = by_gravity((*of_whole, *_of_parts(whole, alone, of_whole), _how(whole)))
     history = history_of(whole.run, whole.everything, whole.lineage)
+    every = by_gravity((*of_whole, *_of_parts(whole, alone, of_whole), _how(whole)))
+    warnings = _of_kind(every, history)
     return Findings(
         run=whole.run,
         samples=whole.samples,
@@ -124,6 +130,13 @@ def findings_of_joined(runs: Sequence[tuple[Run, SampleArray]]) -> Findings:
             Origin(run=one_part.run, blocks=analysis.blocks)
             for one_part, analysis in zip(whole.parts, alone, strict=True)
         ),
+    )
+
+
+def _of_kind(warnings: Iterable[Warning], history: History | None) -> tuple[Warning, ...]:
+    """Return the warnings that may be given: a history has no winner, and so none about one."""
+    return tuple(
+        warning for warning in warnings if history is None or warning.code not in WINNER_CODES
     )
 
 

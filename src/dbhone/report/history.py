@@ -129,13 +129,13 @@ def _sentence(history: History, short: Mapping[str, str]) -> str | None:
     The headline before it names the first and the last version.
     """
     known = [step for step in history.steps if step.findable is not None]
-    if not known:
-        return None
     changed = sorted(
-        (step for step in history.steps if step.shown_changes),
+        changed_steps(history),
         key=lambda trend: -max(change.size for change in trend.shown_changes),
     )
     if not changed:
+        if not known:
+            return None
         return (
             f"no change was found in {count_of(len(known), 'step')} "
             f"(half of such runs would have found one of {_findable(known)})."
@@ -149,6 +149,11 @@ def _sentence(history: History, short: Mapping[str, str]) -> str | None:
         texts.append(f"and {more} more")
     count = f"{len(changed)} of {count_of(len(history.steps), 'step')}"
     return f"{count} changed: {'; '.join(texts)}."
+
+
+def changed_steps(history: History) -> list[VersionTrend]:
+    """Return the steps with changes that are shown."""
+    return [step for step in history.steps if step.shown_changes]
 
 
 def _findable(known: Sequence[VersionTrend]) -> str:

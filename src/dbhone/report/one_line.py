@@ -8,6 +8,7 @@ from dbhone.analysis.verdict import Summary, Verdict, find_winner, sound_scores
 from dbhone.measurement.record import Role
 from dbhone.report.findings import Findings
 from dbhone.report.headline import headline
+from dbhone.report.history import changed_steps
 from dbhone.report.wording import format_ratio
 from dbhone.units import count_of
 
@@ -27,10 +28,9 @@ def one_line(findings: Findings) -> str:
 
 
 def _changes(history: History) -> str | None:
-    known = [step for step in history.steps if step.findable is not None]
-    if not known:
+    changed = len(changed_steps(history))
+    if not changed and all(step.findable is None for step in history.steps):
         return None
-    changed = sum(bool(step.shown_changes) for step in known)
     steps = count_of(len(history.steps), "step")
     return f"{changed} of {steps} changed from {history.versions[0]} to {history.versions[-1]}"
 

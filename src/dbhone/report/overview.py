@@ -20,7 +20,7 @@ from dbhone.measurement.record import Role, RunState, Subject, wholes
 from dbhone.report.context import serves, short_names
 from dbhone.report.findings import Findings
 from dbhone.report.nothing_measured import what_is_left
-from dbhone.report.wording import cost_words, ends, format_ratio, joined
+from dbhone.report.wording import capital, cost_words, ends, format_ratio, joined
 from dbhone.units import count_of
 
 _MOST_NAMED = 6
@@ -66,7 +66,7 @@ def overview(
         (
             ("Compared", _compared(findings, findings.run.base)),
             ("Measured", _measured(findings)),
-            ("Moved most", f"{moved}." if moved else ""),
+            ("Moved most", f"{capital(moved)}." if moved else ""),
             ("Costs", costs),
             ("At most", _at_most(findings, ceiling) if ceiling else ""),
             ("To be trusted?", answer),
@@ -143,13 +143,17 @@ def _measured(findings: Findings) -> str:
 
 
 def _blocks(findings: Findings) -> str:
-    """Return the number of blocks, and how many of them are whole if the run was cut off."""
+    """Return the number of blocks, and how many of them are whole if the run was cut off.
+
+    Summaries count the blocks of a layout once.
+    """
     counts: dict[bool, int] = {}
     for summary in findings.analysis.throughput_summaries:
         if summary.group is None:
             counts[summary.in_sample] = max(summary.blocks, counts.get(summary.in_sample, 0))
     measured_blocks, whole = findings.analysis.blocks, min(counts.values(), default=0)
-    if findings.run.state is RunState.DONE or whole >= measured_blocks:
+    counted = min(measured_blocks, findings.run.layouts or measured_blocks)
+    if findings.run.state is RunState.DONE or whole >= counted:
         return count_of(measured_blocks, "block")
     return f"{count_of(whole, 'block')} and a part of another"
 

@@ -12,8 +12,7 @@ from dbhone.analysis.levels import Level, find_levels
 from dbhone.analysis.sample_size import SampleSize
 from dbhone.analysis.trust import Trust, TrustGrade
 from dbhone.analysis.verdict import Analysis, Summary, find_winner, overall
-from dbhone.analysis.warnings import WINNER_CODES
-from dbhone.measurement.record import Run, Subject, Warning
+from dbhone.measurement.record import Run, RunState, Subject, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.series import Observation
 from dbhone.report import sections
@@ -254,14 +253,8 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
 
 def _alerts_and_notes(findings: Findings) -> tuple[tuple[Warning, ...], tuple[Warning, ...]]:
     """Return what stands before all else, and the other warnings."""
-    # A history has no winner, and so no warnings about one.
-    warnings = [
-        warning
-        for warning in findings.warnings
-        if not findings.history or warning.code not in WINNER_CODES
-    ]
-    alerts = tuple(warning for warning in warnings if warning.code in CONTROL_CODES)
-    return alerts, tuple(warnings[len(alerts) :])
+    alerts = tuple(warning for warning in findings.warnings if warning.code in CONTROL_CODES)
+    return alerts, findings.warnings[len(alerts) :]
 
 
 def _ceiling(findings: Findings, levels: tuple[Level, ...]) -> float | None:
@@ -284,7 +277,8 @@ def _winner(findings: Findings) -> tuple[Subject | None, str]:
     if name in run.rejected:
         return None, f"{name} was rejected, since {run.rejected[name]}"
     if not run.steps:
-        return None, "it ended before anything was measured"
+        ended = run.state is not RunState.RUNNING
+        return None, f"{'it ended before anything' if ended else 'nothing'} was measured"
     if trust.grade is TrustGrade.NONE:
         return None, f"its figures are not to be trusted ({trust.reason})"
     if best is None:
@@ -297,7 +291,8 @@ def _winner(findings: Findings) -> tuple[Subject | None, str]:
 def tables(page: Page) -> tuple[Table, ...]:
     """Return a page's tables in the order in which they are shown.
 
-    The many tables of single steps in other metrics than throughput are not among them.
+    The many tables of single steps in other metrics than throughput are not among them. Tables
+    beside published results were asked for: one without rows says why there is nothing beside.
     """
     shown = page.step_tables
     swept = (table for sweep in page.sweeps for table in (sweep.throughput, sweep.latency))
@@ -313,7 +308,8 @@ def tables(page: Page) -> tuple[Table, ...]:
         *swept,
         *shown.operations_by_group,
         page.metrics,
-        *page.published_tables,
+    )
+    more = (
         *shown.steps,
         *page.latencies.values(),
         *page.builds,
@@ -322,4 +318,4 @@ def tables(page: Page) -> tuple[Table, ...]:
         page.defaults,
         page.subjects,
     )
-    return present(every)
+    return (*present(every), *page.published_tables, *present(more))

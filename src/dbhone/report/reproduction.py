@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -60,11 +61,12 @@ class Repeat:
     @property
     def command(self) -> str:
         """The command that executes it, where it was saved under its name."""
-        return " ".join(("hone run", self.name, *self.options))
+        return shlex.join(("hone", "run", self.name, *self.options))
 
 
 def repeat(run: Run) -> Repeat:
     """Return how to repeat a run, whether its experiment was a file or ships with hone."""
     name = run.experiment_name.rsplit("/", 1)[-1].removesuffix(_SUFFIX)
-    options = tuple(f"--{key} {value}" for key, value in run.design_otherwise.items())
-    return Repeat(name=f"{name}{_SUFFIX}", text=run.experiment, options=options)
+    otherwise = run.design_otherwise.items()
+    options = (word for key, value in otherwise for word in (f"--{key}", str(value)))
+    return Repeat(name=f"{name}{_SUFFIX}", text=run.experiment, options=tuple(options))

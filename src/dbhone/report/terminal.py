@@ -58,7 +58,7 @@ def _parts(page: Page, width: int, *, full: bool) -> Iterator[RenderableType]:
 def _short(page: Page) -> tuple[Table, ...]:
     """Return the tables that answer the question."""
     of_steps = page.step_tables
-    return present(
+    answering = present(
         (
             page.search.candidates if page.search else None,
             page.search.waterfall if page.search else None,
@@ -71,9 +71,9 @@ def _short(page: Page) -> tuple[Table, ...]:
             *(sweep.throughput for sweep in page.sweeps),
             *of_steps.operations,
             page.metrics,
-            *page.published_tables,
         )
     )
+    return (*answering, *page.published_tables)
 
 
 def show_table(table: Table, console: Console) -> None:
@@ -84,6 +84,8 @@ def show_table(table: Table, console: Console) -> None:
 def _table(table: Table, width: int) -> Iterator[RenderableType]:
     yield _text(f"\n{table.title}", style="bold")
     yield _text(table.caption, style="dim")
+    if not table.rows:
+        return
     for number, columns in enumerate(_pieces(table, width)):
         if number:
             yield Text()

@@ -192,7 +192,9 @@ def _footnotes(table: _Table) -> Iterator[str]:
             f"{_NO_INTERVAL} need >= {MINIMUM_FOR_INTERVAL} blocks of figures above zero for an"
             " interval"
         )
-    if any(effect.verdict == Verdict.NOT_ENOUGH_DATA for effect in effects):
+    summaries = [table.summary(subject) for subject in table.subjects]
+    told: list[Effect | Summary] = [*effects, *(one for one in summaries if one is not None)]
+    if any(one.verdict == Verdict.NOT_ENOUGH_DATA for one in told):
         yield f"{_NO_VERDICT} need >= {MINIMUM_BLOCKS} blocks for a verdict"
     least = [effect.findable for effect in effects if effect.findable is not None]
     if least:

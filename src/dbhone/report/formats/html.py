@@ -77,13 +77,15 @@ class _Pictures:
     """All pictures of a page: of what there is nothing to draw, they are not there.
 
     Those of summaries and steps are by their table's title, those of sweeps by the workload, those
-    of latencies by whether they are in-sample.
+    of latencies by whether they are in-sample. ``compared`` are the titles of the tables of steps
+    of which there is anything to draw.
     """
 
     history: list[Picture]
     summaries: dict[str, Picture]
     sweeps: dict[str, list[Picture]]
     steps: dict[str, Picture]
+    compared: frozenset[str]
     latencies: dict[bool, Picture]
     median_series: list[Picture]
 
@@ -143,6 +145,11 @@ def _pictures(page: Page) -> _Pictures:
         steps=_drawn(
             (table.title, step_picture(page, in_sample=part))
             for part, table in zip(page.in_sample, page.step_tables.steps, strict=True)
+        ),
+        compared=frozenset(
+            table.title
+            for part, table in zip(page.in_sample, page.step_tables.steps, strict=True)
+            if any(effect.in_sample is part for effect in page.analysis.throughput_effects)
         ),
         latencies=_drawn((part, latency_picture(page, in_sample=part)) for part in page.latencies),
         median_series=[
