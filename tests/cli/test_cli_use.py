@@ -254,7 +254,7 @@ def test_the_plan_of_a_comparison_fetches_nothing_whose_name_tells_the_dbms(home
 def test_what_is_fetched_for_a_plan_is_told_before(home: Path) -> None:
     words = ("compare", "git:none@v1", "git:none@v2", "--plan")
     told = hone(home, *words).stderr
-    assert "git:none@v1 is fetched to see which DBMS it is; --dbms names it instead" in told
+    assert "none@v1 is fetched to see which DBMS it is; --dbms names it instead" in told
 
 
 def test_a_file_is_overwritten_only_by_force(tmp_path: Path) -> None:

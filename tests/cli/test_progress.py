@@ -30,9 +30,9 @@ BLOCK = BlockEnded(block=2, seconds=20.0, typical=None, widest=None, target=0.02
 ENDED = Ended(stage=Stage.BUILD, what="lto+pgo", seconds=870.0, reused=False, note="")
 
 
-def lines_of(*events: Event) -> list[str]:
+def lines_of(*events: Event, verbose: bool = False) -> list[str]:
     stream = io.StringIO()
-    with shown(Console(file=stream, width=80)) as listen:
+    with shown(Console(file=stream, width=80), verbose=verbose) as listen:
         for event in events:
             listen(event)
     return stream.getvalue().splitlines()
@@ -119,6 +119,11 @@ def test_a_budget_that_is_used_up_is_said_to_be_exceeded(monkeypatch: pytest.Mon
 def test_a_blocks_end_says_what_is_left_of_the_budget(left: float, said: str) -> None:
     (line,) = lines_of(dataclasses.replace(BLOCK, left=left))
     assert line == f"  measure  block 3  (20.0 s; {said})"
+
+
+def test_a_verbose_hone_tells_the_first_detail_of_something_long_too() -> None:
+    lines = lines_of(a_build(840.0), Detail(text="configure"), COMPILING, verbose=True)
+    assert [line.split()[-1] for line in lines] == ["begun", "configure", "compile"]
 
 
 def test_a_verbose_hone_tells_every_step() -> None:

@@ -45,6 +45,28 @@ def test_what_was_asked_for_and_is_impossible_is_refused() -> None:
         find_space(load_dbms("sqlite"), levers=("jemalloc",))
 
 
+def test_a_variant_that_one_compiler_cannot_make_is_left_out_of_that_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(candidate: Candidate, _: object) -> str | None:
+        return "gcc does not support it" if candidate.compiler == "gcc" else None
+
+    monkeypatch.setattr(space_module, "usual_compilers", lambda: ("gcc", "clang"))
+    monkeypatch.setattr(space_module, "_labels", lambda names: {name: name for name in names})
+    monkeypatch.setattr(space_module, "_refusal", refuse)
+    space = find_space(load_dbms("sqlite"), variants=("cspgo",))
+    assert {candidate.compiler for candidate in space.candidates} == {"clang"}
+    assert "gcc does not support it" in space.left_out.values()
+
+
+def test_one_variant_in_two_spellings_is_one_candidate_and_the_base_is_none() -> None:
+    words = ("lto+pgo", "rel+pgo+lto", "rel", "rel_o2")
+    space = find_space(load_dbms("sqlite"), variants=words, compilers=("gcc",))
+    assert [candidate.variant for candidate in space.candidates] == ["lto+pgo"]
+    with pytest.raises(UsageError, match="no build to try besides the base"):
+        find_space(load_dbms("sqlite"), variants=("rel",), compilers=("gcc",))
+
+
 def test_compilers_are_the_newest_of_each_family_by_their_shortest_names() -> None:
     found = usual_compilers()
     assert found[0] == "gcc"

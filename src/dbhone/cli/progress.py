@@ -60,8 +60,10 @@ class _Lines:
         if isinstance(event, Detail) and self._untold is not None:
             # Something is really being done: it is not there from before.
             text, self._untold = _beginning(self._untold), None
+        elif isinstance(event, Began):
+            self._untold = None if self._verbose else event
         elif not isinstance(event, Detail | Note):
-            self._untold = event if isinstance(event, Began) else None
+            self._untold = None
         if text is None and self._verbose:
             text = _detail_line(event)
         if text is not None:

@@ -15,6 +15,7 @@ from dbhone.errors import ProfileError
 from dbhone.files import digest_of, digest_of_tree, open_to_all, publish, write_whole
 from dbhone.home import Home
 from dbhone.session import Session
+from dbhone.untrusted_files import remove_tree
 
 _DATA = "data"
 
@@ -125,7 +126,7 @@ def _read(folder: Path) -> Profile | None:
         facts = ProfileFacts.model_validate_json(text)
     except (OSError, ValueError):
         return None
-    return Profile(folder, facts)
+    return Profile(folder, facts) if (folder / _DATA).is_dir() else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +189,8 @@ def _keep(facts: ProfileFacts, data: Path, key: str, session: Session) -> Profil
     open_to_all(draft)
     write_whole(draft / "profile.json", facts.model_dump_json(indent=2) + "\n")
     final = session.home.profiles / facts.name
+    if _read(final) is None:
+        remove_tree(final)  # a damaged one, which would be kept
     publish(draft, final)
     write_whole(session.home.profiles / f"{key}.training", facts.name + "\n")
     return Profile(final, facts)

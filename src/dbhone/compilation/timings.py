@@ -120,7 +120,7 @@ def _events(number: int, build: Build) -> Iterator[Event]:
 
 
 def _command(command: CompileCommand) -> Event:
-    links = command.phase == Phase.COMPILE and not command.compiles
+    links = command.phase == Phase.COMPILE and command.links
     return {
         "ph": "X",
         "name": command.output,

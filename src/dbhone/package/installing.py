@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
@@ -79,25 +79,27 @@ def plan_replacement(file: bytes, checked: Checked, session: Session) -> Replace
         raise MachineError("only root may install packages", hint="sudo hone install …")
     service = _service(checked.dbms)
     series = service.series(checked.version)
-    packages = _unpacked(file, session.workdir(PACKAGES))
+    unpacked = _unpacked(file, session.workdir(PACKAGES))
+    packages = tuple(package for package in unpacked if package.installed)
+    server = service.package.format(series=series)
+    if server not in {package.name for package in packages}:
+        raise UsageError(
+            f"{server} is not installed here: there is nothing to replace",
+            hint=f"install it first: apt-get install {server}",
+        )
     plan = Replacement(
         dbms=checked.dbms,
         series=series,
-        server=service.package.format(series=series),
-        packages=tuple(package for package in packages if package.installed),
+        server=server,
+        packages=packages,
         instances=_running(service, series),
     )
-    _check_replaces(plan)
+    _check_versions(packages)
     return replace(plan, besides=_simulated(plan, session))
 
 
-def _check_replaces(plan: Replacement) -> None:
-    if plan.server not in {package.name for package in plan.packages}:
-        raise UsageError(
-            f"{plan.server} is not installed here: there is nothing to replace",
-            hint=f"install it first: apt-get install {plan.server}",
-        )
-    for package in plan.packages:
+def _check_versions(packages: Sequence[BinaryPackage]) -> None:
+    for package in packages:
         newer = ("dpkg", "--compare-versions", package.version, "ge", package.installed)
         if process.output_of(newer) is None:
             raise UsageError(

@@ -73,7 +73,7 @@ class Decision:
     """How a search ended.
 
     ``confirmed`` is the run that measured the ``winner``. ``rejected`` has the reason for each
-    candidate that was the best of the rest and is not to be used.
+    candidate that was the best of the rest and is not to be used, the best first.
     """
 
     winner: Candidate | None
@@ -104,7 +104,8 @@ def next_stage(request: Request, finished: Sequence[EndedRun]) -> Stage | Decisi
             return Decision(winner=candidate, confirmed=confirmed, rejected=rejected)
         rejected[candidate.name] = reason
     least = _least_for_confirming(request, choosing)
-    for standing in ranking(choosing):
+    ranked = ranking(choosing)
+    for standing in ranked:
         if standing.name in rejected or standing.ratio <= 1:
             continue
         candidate = by_name[standing.name]
@@ -115,7 +116,11 @@ def next_stage(request: Request, finished: Sequence[EndedRun]) -> Stage | Decisi
             budget = left if left >= least else _AMPLE * least
             return confirmation(request, candidate, len(confirming), budget)
         rejected[candidate.name] = reason
-    return Decision(winner=None, confirmed=None, rejected=rejected)
+    places = {standing.name: place for place, standing in enumerate(ranked)}
+    best_first = sorted(rejected, key=lambda name: places.get(name, len(places)))
+    return Decision(
+        winner=None, confirmed=None, rejected={name: rejected[name] for name in best_first}
+    )
 
 
 def scores(choosing: Sequence[EndedRun]) -> dict[str, Array]:

@@ -128,12 +128,17 @@ def find_space(
         reason = _refusal(candidate, dbms)
         if reason is None:
             candidates.append(candidate)
-        elif variants:
+        elif variants and (compilers or not _is_possible(candidate.variant, chosen, dbms)):
             raise UsageError(f"{candidate.name}: {reason}")
-        elif not _is_meaningless(candidate, dbms):
+        elif variants or not _is_meaningless(candidate, dbms):
             left_out[candidate.name] = reason
     if not candidates:
-        reasons = "; ".join(left_out.values())
+        if not left_out:
+            raise UsageError(
+                "there is no build to try besides the base, which is rel by gcc",
+                hint="name another variant, or another compiler",
+            )
+        reasons = "; ".join(dict.fromkeys(left_out.values()))
         raise UsageError(f"no build can be tried here: {reasons}", hint="'hone doctor' says more")
     found = _levers_of(dbms, levers)
     _check_names(candidates, found)
@@ -256,10 +261,27 @@ def _product(variants: Iterable[str], compilers: tuple[str, ...]) -> Iterator[Ca
     """Yield each variant by each compiler. The plain build by another compiler comes last."""
     labels = _labels(compilers)
     plain = (BASE,) if len(compilers) > 1 else ()
-    for variant in dict.fromkeys((*variants, *plain)):
+    written: dict[str, str] = {}
+    for text in (*variants, *plain):
+        written.setdefault(_full_name(text), text)  # one variant may be written in several ways
+    for name, text in written.items():
         for compiler in compilers:
-            if (variant, compiler) != (BASE, BASE_COMPILER):
-                yield Candidate.of(variant, compiler, labels[compiler])
+            if (name, compiler) != (_full_name(BASE), BASE_COMPILER):
+                yield Candidate.of(text, compiler, labels[compiler])
+
+
+def _is_possible(variant: str, compilers: Sequence[str], dbms: Dbms) -> bool:
+    """Return whether one of the compilers can make a variant."""
+    candidates = (Candidate.of(variant, compiler, "") for compiler in compilers)
+    return any(_refusal(candidate, dbms) is None for candidate in candidates)
+
+
+def _full_name(variant: str) -> str:
+    """Return the full name of a variant, or the text of what is none: to build it is refused."""
+    try:
+        return parse_variant(variant).name
+    except HoneError:
+        return variant
 
 
 def _refusal(candidate: Candidate, dbms: Dbms) -> str | None:

@@ -101,8 +101,16 @@ _VARIANT = "rel"
     show_default=True,
     help="Build what is measured and what it needs, or all that the configured tree has.",
 )
-@click.option("--copy", default=0, help="Build the same once more: give 1, 2, …")
-@click.option("--slowest", default=5, show_default=True, help="How many slowest files to list.")
+@click.option(
+    "--copy", type=click.IntRange(min=0), default=0, help="Build the same once more: give 1, 2, …"
+)
+@click.option(
+    "--slowest",
+    type=click.IntRange(min=0),
+    default=5,
+    show_default=True,
+    help="How many slowest files to list.",
+)
 @click.option("--refresh", is_flag=True, help="Check for a newer source.")
 @click.option(
     "--jobs",

@@ -12,7 +12,15 @@ from dbhone import registry
 from dbhone.cli import completing
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.lines import FILE, check_output, force_option, headed, labelled, write_output
+from dbhone.cli.lines import (
+    FILE,
+    check_output,
+    force_option,
+    headed,
+    labelled,
+    output_option,
+    write_output,
+)
 from dbhone.cli.package_view import check_and_show, gain_in_words, second_build_in_words
 from dbhone.cli.progress import shown
 from dbhone.cli.running import execute_new
@@ -60,12 +68,7 @@ from dbhone.units import count_of, size
     help="What kind of file: tar, deb for the distribution's own packages, rebuilt, or oci for an"
     " image that podman and docker load.",
 )
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
-    help="The file to write.  [default: in this folder, named after the build]",
-)
+@output_option("The file to write.  [default: in this folder, named after the build]")
 @click.option(
     "--key",
     type=FILE,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from dbhone.cli.context import Context, pass_context
@@ -23,11 +25,7 @@ def command(context: Context, server: str | None, yes: bool) -> None:
     with context.traceless_session() as session:
         known = installed_servers(session)
         if not known:
-            raise UsageError(
-                "hone has installed no server here",
-                hint=f"to remove hone itself, delete {context.home.root} and the clone, or"
-                " run 'uv tool uninstall dbhone'",
-            )
+            raise UsageError("hone has installed no server here", hint=_hint(context))
         if server is None and len(known) > 1:
             raise UsageError(
                 "several servers here are hone's", hint=f"name one: {', '.join(known)}"
@@ -38,6 +36,16 @@ def command(context: Context, server: str | None, yes: bool) -> None:
         agree(f"put the distribution's {chosen} back", yes=yes)
         uninstall(chosen, session, context.tell)
     context.tell(f"{chosen} is the distribution's again")
+
+
+def _hint(context: Context) -> str:
+    """Return what to do instead. Root's home has the originals, so others look into another."""
+    if os.geteuid() != 0:
+        return "what root installed, root restores: sudo hone uninstall"
+    return (
+        f"to remove hone itself, delete {context.home.root} and the clone, or run"
+        " 'uv tool uninstall dbhone'"
+    )
 
 
 PLUGIN = command

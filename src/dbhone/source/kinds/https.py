@@ -188,7 +188,8 @@ class _Progress:
     def __init__(self, job: FetchJob, length: str | None) -> None:
         self._notify = throttled(job.notify)
         self._doing = f"downloading {_file_name(job)}"
-        self._total = size(int(length)) if length and length.isdigit() else ""
+        is_number = length is not None and re.fullmatch(r"[0-9]{1,18}", length)
+        self._total = size(int(length)) if length and is_number else ""
         self._received = 0
         job.notify(f"{self._doing}, {self._total or 'of unknown size'}")
 
