@@ -264,9 +264,10 @@ def _product(variants: Iterable[str], compilers: tuple[str, ...]) -> Iterator[Ca
     written: dict[str, str] = {}
     for text in (*variants, *plain):
         written.setdefault(_full_name(text), text)  # one variant may be written in several ways
+    base = _full_name(BASE)
     for name, text in written.items():
         for compiler in compilers:
-            if (name, compiler) != (_full_name(BASE), BASE_COMPILER):
+            if (name, compiler) != (base, BASE_COMPILER):
                 yield Candidate.of(text, compiler, labels[compiler])
 
 

@@ -296,12 +296,12 @@ def _check_dump(dump: Path) -> None:
 
 def _check_folder(folder: Path) -> None:
     """Raise UsageError for what is no folder, is empty, or cannot be read."""
-    if folder.exists() and not folder.is_dir():
+    if not folder.exists():
+        raise UsageError(f"there is no folder {folder}")
+    if not folder.is_dir():
         raise UsageError(
             f"{folder} is a file, not a data directory", hint=f'of a dump: data = "{folder}"'
         )
-    if not folder.exists():
-        raise UsageError(f"there is no folder {folder}")
     try:
         if not [name for _, _, names in walk(folder) for name in names]:
             raise UsageError(f"there is nothing in the folder {folder}")
