@@ -10,6 +10,7 @@ import pytest
 
 from dbhone.experiment.embedded_target import EmbeddedTarget, _alternate
 from dbhone.experiment.model import Experiment, Slices
+from dbhone.experiment.order import BlockSeed
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.trial import Trial
 from dbhone.measurement.record import Warning
@@ -76,6 +77,21 @@ def test_drivers_take_turns_where_all_of_them_fit_into_half_of_the_memory(
     target._choose_slices(tasks, {"main": ROOM / 4, "cte": ROOM / 4 + 1})
     assert target._interleaved_sets == interleaved
     assert [warning.code for warning in notes.kept] == codes
+
+
+def test_a_driver_with_one_thread_has_the_blocks_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed = {2, 3}
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: allowed)
+    target = EmbeddedTarget.__new__(EmbeddedTarget)
+    target.driver = cast("EmbeddedDriver", load_driver("speedtest1"))
+    chosen = []
+    for block in range(20):
+        target._block_seed = BlockSeed.of_block(1, block, fresh_data=False)
+        chosen.append(target._cpus())
+        assert target._cpus() == chosen[-1], "all subjects of a block have the same"
+    assert set(chosen) == {frozenset({cpu}) for cpu in allowed}
+    target.driver = cast("EmbeddedDriver", load_driver("db-bench"))
+    assert target._cpus() is None, "RocksDB has threads of its own"
 
 
 class Turns:

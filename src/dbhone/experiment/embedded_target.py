@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
+import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
@@ -266,7 +267,18 @@ class EmbeddedTarget(Target):
         layouts = self.experiment.own_layouts(subject, own.layouts)
         build = self._block_seed.in_layout(subject, own, layouts)
         with fresh_database(self.session, memory=memory) as (database, tenant):
-            yield _command(self.driver, build, task, database, timeout, tenant)
+            command = _command(self.driver, build, task, database, timeout, tenant)
+            yield dataclasses.replace(command, cpus=self._cpus())
+
+    def _cpus(self) -> frozenset[int] | None:
+        """Return the one CPU on which the block's drivers work if they are single-threaded.
+
+        Without it the kernel moves them between CPUs whenever they go on, and a driver's own CPU
+        has its data in the caches. ``docs/benchmarks.md`` has what that costs.
+        """
+        if not self.driver.single_threaded:
+            return None
+        return frozenset({self._block_seed.cpu(os.sched_getaffinity(0))})
 
 
 def _alternate(runs: Mapping[str, PausableRun], trial: Trial, seed: int) -> dict[str, DriverResult]:

@@ -6,7 +6,7 @@ All of it depends on the arguments alone: a resumed run is as an uninterrupted o
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -85,6 +85,10 @@ class BlockSeed:
         """Return what is random in a block; ``fresh_data`` says whether its data is."""
         data = data_seed(seed, block) if fresh_data else None
         return cls(data, task_order(seed, block), seed, block)
+
+    def cpu(self, cpus: Iterable[int]) -> int:
+        """Return the one of these CPUs on which whatever has only one runs in the block."""
+        return random.Random(f"{self.seed}/{self.block}/cpu").choice(sorted(cpus))
 
     def in_layout(self, subject: str, usual: T, layouts: Sequence[T]) -> T:
         """Return what a subject runs in the block: one of its layouts, the usual if it has none."""

@@ -248,10 +248,12 @@ def source_text(file: Path) -> str:
 class EmbeddedDriver(Driver):
     """A driver that is linked with the DBMS and part of its build.
 
-    ``artifact`` is the name of the driver's program among the build's files.
+    ``artifact`` is the name of the driver's program among the build's files. One that is
+    ``single_threaded``, the DBMS in it included, is kept on one CPU while it is measured.
     """
 
     artifact: str
+    single_threaded: bool = False
 
 
 class ServerDriver(Driver):

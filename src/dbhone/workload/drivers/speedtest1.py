@@ -43,6 +43,7 @@ class Speedtest1(EmbeddedDriver):
 
     name = "speedtest1"
     artifact = "speedtest1"
+    single_threaded = True
 
     def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
         """Return the suite's test sets that this version's source knows."""
