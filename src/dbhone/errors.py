@@ -34,9 +34,8 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 _FEW = 12
-_NO_SPACE = re.compile(
-    r"No space left on device|Disk quota exceeded|[Dd]isk (is )?full\b|File too large"
-)
+_DISK_FULL = re.compile(r"no space left on device|disk quota exceeded|file too large", re.I)
+_DATABASE_FULL = re.compile(r"disk (is )?full\b", re.I)
 
 
 class HoneError(Exception):
@@ -197,5 +196,10 @@ def disk_full(error: OSError, doing: str) -> NoSpaceError | None:
 
 
 def says_disk_full(printed: str) -> bool:
-    """Return whether a program or a server printed that a disk or quota is full."""
-    return _NO_SPACE.search(printed) is not None
+    """Return whether a program printed the system's words for a full disk or quota."""
+    return _DISK_FULL.search(printed) is not None
+
+
+def database_says_disk_full(printed: str) -> bool:
+    """Return whether a DBMS printed that a disk or quota is full, which has words of its own."""
+    return says_disk_full(printed) or _DATABASE_FULL.search(printed) is not None

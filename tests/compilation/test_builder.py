@@ -108,8 +108,8 @@ def test_a_compile_error_is_reported_with_its_log(tmp_path: Path, session: Sessi
     assert not all_builds(session.home)
 
 
-def header(package: str) -> Requirement:
-    return Requirement(name="no/such/header.h", package=package, kind=RequirementKind.HEADER)
+def header(package: str, name: str = "no/such/header.h") -> Requirement:
+    return Requirement(name=name, package=package, kind=RequirementKind.HEADER)
 
 
 def test_a_failed_configure_is_reported_with_the_packages_that_it_may_want(
@@ -118,13 +118,20 @@ def test_a_failed_configure_is_reported_with_the_packages_that_it_may_want(
     words = ("sh", "-c", "printf 'CMake Error at a.cmake:7 (message):\\n  no zlib.h\\n'; exit 1")
     spec = make_spec(
         tree,
-        dbms=Tiny(configure=words, requirements=(header("libaio-dev"), header("zlib1g-dev"))),
+        dbms=Tiny(
+            configure=words,
+            requirements=(
+                *(header("libaio-dev"), header("zlib1g-dev")),
+                header("libc6-dev", "stdio.h"),
+            ),
+        ),
     )
     with pytest.raises(BuildError, match=r"failed: a\.cmake:7: no zlib\.h") as caught:
         builder.make(spec, session, print)
     assert caught.value.hint is not None
     assert "if a library is missing: " in caught.value.hint
     assert "libaio-dev zlib1g-dev" in caught.value.hint
+    assert "libc6-dev" not in caught.value.hint
 
 
 def test_a_header_that_is_missing_is_reported_with_the_packages_that_it_may_be_in(

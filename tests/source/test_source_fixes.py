@@ -131,7 +131,7 @@ def test_a_tree_from_an_archive_names_no_program_for_git_to_run(
     job = job_for(f"https://h.example/a.tar#sha256={0:064}")
     archive = job.scratch / "archive"
     archive.write_bytes(tarred({name: text.encode() for name, text in files.items()}))
-    unpack(archive, job)
+    unpack(archive, job.into, scratch=job.scratch)
     draft = tmp_path / "draft"
     draft.mkdir()
     job.into.rename(draft / "tree")

@@ -108,7 +108,7 @@ def job(job_for: JobFor) -> FetchJob:
 def unpacked(content: bytes, job: FetchJob) -> set[str]:
     archive = job.scratch / "archive.jar"
     archive.write_bytes(content)
-    unpack_ready_made(archive, job)
+    unpack_ready_made(archive, job.into, job.scratch, job.notify)
     return {str(path.relative_to(job.into)) for path in job.into.rglob("*") if path.is_file()}
 
 

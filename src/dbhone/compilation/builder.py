@@ -49,8 +49,9 @@ from dbhone.errors import (
     NoSpaceError,
     ProfileError,
     ToolError,
+    says_disk_full,
 )
-from dbhone.requirements import Missing, Requirement, RequirementKind, missing
+from dbhone.requirements import Requirement, RequirementKind, missing
 from dbhone.session import Notify, Session
 from dbhone.tenant import tenancy
 from dbhone.untrusted_files import read_untrusted
@@ -58,7 +59,6 @@ from dbhone.untrusted_files import read_untrusted
 _POLL_SECONDS = 2.0
 """Seconds between two reports of how far compiling is."""
 _UPSETTING = re.compile(r"[^\w/.@+~-]")
-_NO_SPACE = ("no space left on device", "file too large")
 _LONGEST_LOG = 1 << 28
 """Bytes of a log that are looked at."""
 _SEEDS_APART = 1_000
@@ -257,7 +257,7 @@ class _Making:
     def _failure(self, step: BuildStep, finished: process.Finished) -> HoneError:
         kept = self._keep_log()
         text = read_untrusted(self.places.log, limit=_LONGEST_LOG).decode("utf-8", "replace")
-        if any(sign in text.lower() for sign in _NO_SPACE):
+        if says_disk_full(text):
             return NoSpaceError("no space left on the disk while building", log=kept)
         if has_wrong_profile(self.spec, text.encode()):
             return ProfileError(WRONG_PROFILE, log=kept)
@@ -272,9 +272,7 @@ class _Making:
                 " or give the machine more memory"
             )
         needs = self.spec.dbms.requirements
-        libraries = Missing(
-            requirements=tuple(need for need in needs if need.kind is RequirementKind.HEADER)
-        )
+        libraries = missing(need for need in needs if need.kind is RequirementKind.HEADER)
         if libraries and (step.phase is Phase.CONFIGURE or lacks_header(cause)):
             return f"if a library is missing: {libraries.line()}"
         return "read the log's last lines" if log else None

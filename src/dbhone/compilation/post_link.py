@@ -24,7 +24,7 @@ from dbhone.compilation.places import counters_folder
 from dbhone.compilation.profile import Profile
 from dbhone.compilation.toolchain import Compiler, identity_of
 from dbhone.compilation.transforms.base import Pass
-from dbhone.errors import BuildError, HoneError, ProfileError
+from dbhone.errors import BuildError, HoneError, NoSpaceError, ProfileError, says_disk_full
 from dbhone.files import copy_tree, digest_of, make_writable
 from dbhone.program_folders import program_folders
 from dbhone.sandbox import Sandbox, longest_file
@@ -207,6 +207,8 @@ class _Making:
     def _failure(self, printed: str, finished: process.Finished) -> HoneError:
         kept = self.session.home.logs / f"post-link-{self.digest[:12]}.log"
         shutil.copyfile(self.log, kept)
+        if says_disk_full(printed):
+            return NoSpaceError("no space left on the disk while laying out the code", log=kept)
         lines = (line for line in printed.splitlines() if "BOLT-ERROR" in line)
         cause = self.tenant.exceeded() or next(lines, f"it {finished.ending()}")
         return BuildError(

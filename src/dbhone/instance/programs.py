@@ -10,7 +10,7 @@ from dbhone import process
 from dbhone.command import Command
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base_server import Installation, InstanceDir, Program, ServerDbms
-from dbhone.errors import NoSpaceError, ServerError, says_disk_full
+from dbhone.errors import NoSpaceError, ServerError, database_says_disk_full
 from dbhone.home import Home
 from dbhone.instance.place import admit
 from dbhone.sandbox import Sandbox, longest_file
@@ -137,5 +137,5 @@ def keep_log(log: Path, home: Home, name: str) -> Path | None:
 
 def check_space(text: str, place: InstanceDir, log: Path | None) -> None:
     """Raise NoSpaceError if a log's text says that the disk is full."""
-    if says_disk_full(text):
+    if database_says_disk_full(text):
         raise NoSpaceError(f"no space left for the data directory {place.data}", log=log)

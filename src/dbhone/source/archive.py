@@ -26,9 +26,9 @@ from enum import Enum
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+import zstandard
+
 from dbhone.errors import HoneError, NoSpaceError, SourceError, disk_full
-from dbhone.requirements import Requirement
-from dbhone.source.fetch import FetchJob, failure, perform, require
 from dbhone.units import size
 from dbhone.untrusted_files import real_path, walk
 
@@ -36,10 +36,15 @@ _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _RESERVE = 64 * 1024 * 1024
 """Bytes of the disk that an archive must leave free."""
 _CHUNK = 1024 * 1024
+_ZSTD_CHUNK = 16 * 1024
+"""Bytes that are decompressed at once; a hostile archive makes 500 MiB of them at most."""
 _GIT = ".git"
 """What lies in it is no source, and it may name programs that git is to run."""
 _UNKNOWN_TIME = -1.0
-_CORRUPT = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
+_CORRUPT = (
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError),
+    EOFError,
+)
 # What the standard library raises on malformed headers.
 _MALFORMED = (ValueError, OverflowError, RuntimeError, NotImplementedError, LookupError)
 
@@ -75,22 +80,16 @@ class _Member:
     open: Callable[[], IO[bytes] | None]
 
 
-def unpack(archive: Path, job: FetchJob) -> None:
-    """Unpack ``archive`` into ``job.into``; a single folder at its top is stripped.
+def unpack(archive: Path, into: Path, *, scratch: Path, name: str | None = None) -> None:
+    """Unpack ``archive`` into a folder that is empty or does not exist yet.
 
-    Raises SourceError for a file that is not an archive, is truncated, or holds a member that would
-    leave the folder (the error names it), and NoSpaceError when the disk would be full.
+    A single folder at its top is stripped. ``scratch`` is a folder on the same file system.
+    ``name`` stands for the archive in errors, if it is not called as its file is. Raises
+    SourceError for a file that is not an archive, is truncated, or holds a member that would leave
+    the folder (the error names it), and NoSpaceError when the disk would be full.
     """
-    unpack_to(archive, job.into, job, name=job.reference.location)
-
-
-def unpack_to(archive: Path, into: Path, job: FetchJob, *, name: str) -> None:
-    """Unpack as ``unpack`` does, into a folder that is empty or does not exist yet.
-
-    ``name`` stands for the archive in errors.
-    """
-    draft = _make_draft(job)
-    _extract(draft, _members_of(archive, job, name), name)
+    draft = _make_draft(scratch)
+    _extract(archive, draft, name or archive.name)
     root = _strip(draft)
     _check_links(root)
     root.rename(into)
@@ -98,18 +97,16 @@ def unpack_to(archive: Path, into: Path, job: FetchJob, *, name: str) -> None:
         draft.rmdir()
 
 
-def unpack_packages(archives: Iterable[Path], job: FetchJob) -> None:
-    """Unpack archives of packages over each other into ``job.into``, as if it were the root.
+def unpack_packages(archives: Iterable[Path], into: Path, *, scratch: Path) -> None:
+    """Unpack archives of packages over each other into a folder, as if it were the root.
 
-    Nothing is stripped. A link to ``/x`` becomes one to ``x`` of the tree. Raises what ``unpack``
-    raises.
+    Nothing is stripped. A link to ``/x`` becomes one to ``x`` of the tree. Otherwise as ``unpack``.
     """
-    draft = _make_draft(job)
+    draft = _make_draft(scratch)
     for archive in archives:
-        members = _members_of(archive, job, archive.name)
-        _extract(draft, map(_rooted, members), archive.name)
+        _extract(archive, draft, archive.name, change=_rooted)
     _check_links(draft)
-    draft.rename(job.into)
+    draft.rename(into)
 
 
 def links_out(root: Path) -> Iterator[Path]:
@@ -128,21 +125,27 @@ def _leads_out(link: Path, root: Path) -> bool:
     return link.readlink().is_absolute() or not real_path(link).is_relative_to(root)
 
 
-def _make_draft(job: FetchJob) -> Path:
-    draft = job.scratch.resolve() / "unpacked"
+def _make_draft(scratch: Path) -> Path:
+    draft = scratch.resolve() / "unpacked"
     draft.mkdir()
     return draft
 
 
-def _extract(draft: Path, members: Iterable[_Member], name: str) -> None:
+def _extract(
+    archive: Path, draft: Path, name: str, *, change: Callable[[_Member], _Member] | None = None
+) -> None:
+    """Unpack all members into a folder, as ``change`` returns them if it is given."""
+    plain = draft.with_name("decompressed.tar")
     try:
-        for member in members:
+        for member in _members(_decompress_zstd(archive, plain)):
             if _GIT not in PurePosixPath(member.name).parts:
-                _extract_member(member, draft)
+                _extract_member(change(member) if change else member, draft)
     except OSError as error:
         raise _io_error(error, name) from error
     except (*_CORRUPT, *_MALFORMED) as error:
         raise _not_an_archive(name, str(error)) from error
+    finally:
+        plain.unlink(missing_ok=True)
 
 
 def _rooted(member: _Member) -> _Member:
@@ -158,25 +161,30 @@ def _check_links(root: Path) -> None:
         raise _refused(str(link.relative_to(root)), "is a link that leads out of the archive")
 
 
-def _members_of(archive: Path, job: FetchJob, name: str) -> Iterator[_Member]:
-    plain = _decompress_zstd(archive, job, name)
-    yield from _members(plain)
-    if plain != archive:
-        plain.unlink()
-
-
-def _decompress_zstd(archive: Path, job: FetchJob, name: str) -> Path:
-    with archive.open("rb") as file:
-        if file.read(4) != _ZSTD_MAGIC:
+def _decompress_zstd(archive: Path, plain: Path) -> Path:
+    """Return what tarfile can read: ``archive``, or ``plain`` if the archive is Zstandard's."""
+    with archive.open("rb") as packed:
+        if packed.read(len(_ZSTD_MAGIC)) != _ZSTD_MAGIC:
             return archive
-    require(Requirement(name="zstd", package="zstd"), why="it unpacks this archive")
-    plain = job.scratch / "archive.tar"
-    limit = max(0, shutil.disk_usage(job.scratch).free - _RESERVE)
-    argv = ("prlimit", f"--fsize={limit}", "zstd", "-q", "-d", str(archive), "-o", str(plain))
-    finished = perform(job, argv, cwd=job.scratch)
-    if not finished.ok:
-        raise failure(job, f"unpacking {name}", finished)
+        packed.seek(0)
+        with plain.open("xb") as file:
+            for part in _decompressed(packed):
+                _check_space(archive.name, plain.parent, len(part))
+                file.write(part)
     return plain
+
+
+def _decompressed(packed: IO[bytes]) -> Iterator[bytes]:
+    """Yield the content of all frames of Zstandard. Raises EOFError if the last is not whole."""
+    frame = None
+    while chunk := packed.read(_ZSTD_CHUNK):
+        while chunk:
+            if frame is None or frame.eof:
+                frame = zstandard.ZstdDecompressor().decompressobj()
+            yield frame.decompress(chunk)
+            chunk = frame.unused_data
+    if frame is not None and not frame.eof:
+        raise EOFError("it is truncated")
 
 
 def _members(archive: Path) -> Iterator[_Member]:
@@ -265,11 +273,7 @@ def _path_of(member: _Member, root: Path) -> Path:
 
 
 def _write(member: _Member, path: Path) -> None:
-    free = shutil.disk_usage(path.parent).free
-    if member.size > free - _RESERVE:
-        raise NoSpaceError(
-            f"no space to unpack {member.name}: {size(member.size)} needed, {size(free)} free"
-        )
+    _check_space(member.name, path.parent, member.size)
     content = member.open()
     if content is None:
         raise _refused(member.name, "has no content")
@@ -277,6 +281,12 @@ def _write(member: _Member, path: Path) -> None:
         shutil.copyfileobj(content, file, _CHUNK)
     path.chmod(0o755 if member.executable else 0o644)
     _set_time(path, member.mtime)
+
+
+def _check_space(name: str, folder: Path, needed: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if needed > free - _RESERVE:
+        raise NoSpaceError(f"no space to unpack {name}: {size(needed)} needed, {size(free)} free")
 
 
 def _set_time(path: Path, mtime: float) -> None:

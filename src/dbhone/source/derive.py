@@ -16,9 +16,7 @@ from dbhone.errors import SourceError, disk_full
 from dbhone.files import copy_tree, digest_of, make_writable, write_whole
 from dbhone.home import Home
 from dbhone.session import Notify, Session
-from dbhone.source.fetch import FetchJob
 from dbhone.source.fixes import apply_fix, fix_inputs
-from dbhone.source.kinds.base import parse_reference
 from dbhone.source.ready_made import (
     find_server,
     has_archives,
@@ -113,23 +111,12 @@ def unpack_server(tree: SourceTree, session: Session, notify: Notify) -> SourceT
     if not has_archives(tree.path):
         require_server(tree.path, tree.reference)
     scratch = session.workdir("opened")
-    job = FetchJob(
-        reference=parse_reference(tree.reference),
-        into=scratch / "tree",
-        scratch=scratch,
-        cache=scratch / "cache",
-        log=session.home.logs / f"{scratch.name}.log",
-        refresh=False,
-        notify=notify,
-    )
 
     def change(root: Path) -> None:
-        unpack_inner_server(root, job)
+        unpack_inner_server(root, scratch, notify)
         require_server(root, tree.reference)
 
-    derived = _derive(tree, _UNPACKED, session, change, label=" (unpacked)")
-    job.log.unlink(missing_ok=True)
-    return derived
+    return _derive(tree, _UNPACKED, session, change, label=" (unpacked)")
 
 
 def find_unpacked(tree: SourceTree, home: Home) -> SourceTree:

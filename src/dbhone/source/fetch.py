@@ -6,7 +6,6 @@ Programs run without questions and in English. What they print is kept in the fe
 from __future__ import annotations
 
 import dataclasses
-import errno
 import re
 import shlex
 import time
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.command import Command
-from dbhone.errors import HoneError, SourceError, ToolError, disk_full
+from dbhone.errors import HoneError, NoSpaceError, SourceError, ToolError, says_disk_full
 from dbhone.process import Finished, run
 from dbhone.requirements import Requirement, missing
 from dbhone.session import Notify
@@ -30,7 +29,6 @@ CORRUPT = "the file is broken or was changed, on the server or in transit; nothi
 
 _NOTIFY_INTERVAL = 1.0
 _ENGLISH = {"LC_ALL": "C"}
-_FULL = "No space left on device"
 # How lines begin that say what went wrong. What git's other side says is the cause of what
 # its own side says, whichever comes first.
 _REMOTE_ERROR = re.compile(r"remote: fatal: (.*)")
@@ -151,10 +149,8 @@ def failure(
     looks like one is quoted.
     """
     output = finished.text()
-    if _FULL.lower() in output.lower():
-        full = disk_full(OSError(errno.ENOSPC, _FULL), doing)
-        assert full is not None
-        return full
+    if says_disk_full(output):
+        return NoSpaceError(f"no space left while {doing}", log=job.log)
     reason = reason or error_line(output) or f"it {finished.ending()}"
     return SourceError(f"{doing} failed: {reason}", hint=hint, log=job.log)
 

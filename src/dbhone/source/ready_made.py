@@ -18,9 +18,9 @@ from pathlib import Path
 
 from dbhone.dbms.base_server import server_programs
 from dbhone.errors import SourceError
-from dbhone.source.archive import unpack_to
+from dbhone.session import Notify
+from dbhone.source.archive import unpack
 from dbhone.source.elf import machine_here, read_elf
-from dbhone.source.fetch import FetchJob
 from dbhone.untrusted_files import real_path, remove_tree, walk
 
 _FOLDERS = ("bin", "libexec", "sbin")
@@ -77,23 +77,23 @@ def require_server(root: Path, reference: str) -> ReadyMadeServer:
     )
 
 
-def unpack_ready_made(archive: Path, job: FetchJob) -> None:
-    """Unpack ``archive`` into ``job.into``, and the archives inside down to a server.
+def unpack_ready_made(archive: Path, into: Path, scratch: Path, notify: Notify) -> None:
+    """Unpack ``archive`` into a folder, and the archives inside down to a server.
 
     Inner archives without a server stay packed. Programs and scripts become executable. Raises
     what ``unpack`` raises.
     """
-    unpack_to(archive, job.into, job, name=archive.name)
-    unpack_inner_server(job.into, job)
+    unpack(archive, into, scratch=scratch)
+    unpack_inner_server(into, scratch, notify)
 
 
-def unpack_inner_server(root: Path, job: FetchJob) -> None:
+def unpack_inner_server(root: Path, scratch: Path, notify: Notify) -> None:
     """Unpack archives below ``root`` in their places, down to a server.
 
     Archives without a server stay packed. Programs and scripts become executable. Raises what
     ``unpack`` raises.
     """
-    _unpack_down(root, job, depth=_MAX_DEPTH)
+    _unpack_down(root, scratch, notify, depth=_MAX_DEPTH)
     restore_execute_bits(root)
 
 
@@ -150,16 +150,16 @@ def _top(root: Path) -> str:
     return ", ".join([*names[:_MOST_LISTED], *rest]) or "nothing"
 
 
-def _unpack_down(root: Path, job: FetchJob, *, depth: int) -> bool:
+def _unpack_down(root: Path, scratch: Path, notify: Notify, *, depth: int) -> bool:
     """Unpack archives below ``root`` until there is a server; return whether there is one."""
     if find_server(root) is not None:
         return True
     archives = sorted(_archives(root), key=_search_order)[: _MAX_ARCHIVES if depth else 0]
     for number, archive in enumerate(archives):
-        job.notify(f"unpacking {archive.name}, which is inside")
-        draft = job.scratch / f"inside-{depth}-{number}"
-        unpack_to(archive, draft, job, name=archive.name)
-        if _unpack_down(draft, job, depth=depth - 1):
+        notify(f"unpacking {archive.name}, which is inside")
+        draft = scratch / f"inside-{depth}-{number}"
+        unpack(archive, draft, scratch=scratch)
+        if _unpack_down(draft, scratch, notify, depth=depth - 1):
             for other in archives:
                 other.unlink()
             draft.rename(_folder_for(archive))

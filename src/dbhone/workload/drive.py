@@ -12,7 +12,7 @@ from dbhone import process
 from dbhone.account import Tenant
 from dbhone.command import Command
 from dbhone.dbms.base_protocol import Endpoint
-from dbhone.errors import DriverError, NoSpaceError, says_disk_full
+from dbhone.errors import DriverError, NoSpaceError, database_says_disk_full
 from dbhone.measurement import perf_events, process_stats
 from dbhone.sandbox import Sandbox
 from dbhone.workload.drivers.base import Chunk, Driver, DriverReport, DriverRequest
@@ -324,7 +324,7 @@ def failure(command: DriverCommand, finished: process.Finished) -> DriverError:
     Raises NoSpaceError when the disk is full.
     """
     name, tail = command.driver.name, finished.text().strip()[-2000:]
-    if says_disk_full(tail) or _IO_ERROR in tail:
+    if database_says_disk_full(tail) or _IO_ERROR in tail:
         raise NoSpaceError(f"no space left for the database of {name} in {command.folder}")
     last = tail.splitlines()[-1][:200] if tail else "it printed nothing"
     exceeded = None if command.tenant is None else command.tenant.exceeded()

