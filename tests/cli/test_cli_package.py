@@ -86,6 +86,28 @@ def test_what_a_package_asks_for_is_held_to_the_same_rules(hone: Hone) -> None:
     assert "it was trained by a command" in done.stderr
 
 
+def test_a_budget_that_is_too_small_here_can_be_raised(hone: Hone) -> None:
+    """The error's hint names an option that the command has."""
+    file = hone.folder / "server.tar.zst"
+    public = {
+        "base": "plain",
+        "sources": {"sqlite": "apt:sqlite3"},
+        "subjects": {
+            "plain": {"dbms": "sqlite", "source": "sqlite"},
+            "o3": {"like": "plain", "variant": "o3"},
+        },
+        "workload": {"suite": "speedtest1"},
+        "design": {"budget": "2s"},
+    }
+    said = {**measurement(samples()), "experiment": {"public": public}}
+    file.write_bytes(package(said=said))
+    for budget, words in (((), "the budget of 2.0 s"), (("--budget", "3s"), "the budget of 3.0 s")):
+        refused = hone("package", "--check", "--again", *budget, str(file), code=2).stderr
+        assert words in refused
+        assert "'--budget" in refused
+    assert "--again" in hone("package", "--check", "--budget", "3s", str(file), code=2).stderr
+
+
 def test_what_is_no_package_is_told(hone: Hone) -> None:
     (hone.folder / "text").write_text("hello")
     assert "not a package of hone's" in hone("package", "--check", "text", code=1).stderr

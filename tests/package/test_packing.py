@@ -80,6 +80,22 @@ def test_a_build_that_was_made_anew_since_it_was_measured_is_not_packed_as_measu
     assert OTHERS in read_me(make_package(build, home, of_another, None))
 
 
+def test_nothing_is_built_again_for_a_package_that_is_refused(home: Home, build: Build) -> None:
+    keep_outcome(build, home)
+    before = replace(measured(build.digest), began=build.manifest.built_at - timedelta(seconds=1))
+    built: list[Build] = []
+
+    def build_again() -> Build:
+        built.append(build)
+        return build
+
+    with pytest.raises(UsageError, match="made anew"):
+        make_package(build, home, before, None, build_again=build_again)
+    assert not built
+    assert make_package(build, home, None, None, build_again=build_again).differing == ()
+    assert built
+
+
 @pytest.mark.parametrize("foreign", [None, "apt:mysql-8.0=8.0.38"])
 def test_the_provenance_names_the_source_of_a_profile_that_is_not_the_builds_own(
     home: Home, foreign: str | None, build: Build

@@ -112,11 +112,12 @@ def make_package(
     measurement: EnclosedMeasurement | None,
     key: SigningKey | None,
     make_image: Callable[[Draft], Image] | None = None,
-    again: Build | None = None,
+    build_again: Callable[[], Build] | None = None,
 ) -> Package:
     """Return the package of a build that passed a grade, with an image if there is to be one.
 
-    It says what a second build of the same inputs, ``again``, has in common with the first.
+    ``build_again`` makes a second build of the same inputs. It is called once nothing else can be
+    refused, and the package says in which files the two differ.
 
     Raises UsageError for one that passed none or was made anew since it was measured, and as
     ``content_of`` and ``make_image`` do.
@@ -128,6 +129,9 @@ def make_package(
     name, moment = package_name(build), _moment(build)
     draft = Draft(name=name, build=build, content=content, moment=moment)
     image = None if make_image is None else make_image(draft)
+    differing = None
+    if build_again is not None:
+        differing = _differing(content, content_of(build_again(), home))
     levers = _levers(build, measurement)
     another = measurement is not None and not measurement.is_of(build)
     about = read_me(build, content, outcome, levers, another_was_measured=another)
@@ -138,9 +142,7 @@ def make_package(
         predicates[MEASUREMENT] = _measurement(measurement)
     if key is not None:
         entries.append(key_entry(key))
-    differing = None
-    if again is not None:
-        differing = _differing(content, content_of(again, home))
+    if differing is not None:
         predicates[REPRODUCTION] = {"differing": list(differing)}
     predicates[PROVENANCE] = _provenance(draft, image, (*predicates, PROVENANCE))
     statements = [statement(kind, said, entries) for kind, said in predicates.items()]

@@ -23,7 +23,7 @@ from dbhone.cli.lines import (
 )
 from dbhone.cli.package_view import check_and_show, gain_in_words, second_build_in_words
 from dbhone.cli.progress import shown
-from dbhone.cli.running import execute_new
+from dbhone.cli.running import DURATION, execute_new, with_design
 from dbhone.cli.selecting import ChosenBuild, choose
 from dbhone.compilation.manifest import Build
 from dbhone.errors import UsageError
@@ -86,6 +86,11 @@ from dbhone.units import count_of, size
     is_flag=True,
     help="With --check, execute its experiment on this machine, and compare.",
 )
+@click.option(
+    "--budget",
+    type=DURATION,
+    help="With --again: time for everything.  [default: what the package's run had]",
+)
 @force_option
 @pass_context
 def command(
@@ -97,6 +102,7 @@ def command(
     rebuild: bool,
     check: bool,
     again: bool,
+    budget: float | None,
     force: bool,
 ) -> int | None:
     """Pack a build, or the winner of RUN, with the proof of what it is.
@@ -109,13 +115,15 @@ def command(
     With --form deb the distribution's own source package is built again by its rules, with the
     build's flags, and with a profile that is trained on these packages' own configuration.
     """
+    if again and not check:
+        raise click.UsageError("--again goes with --check")
+    if budget is not None and not again:
+        raise click.UsageError("--budget goes with --again")
     if check:
         if output is not None or rebuild:
             raise click.UsageError("--output and --rebuild do not go with --check")
         _, checked = check_and_show(context, Path(what), key)
-        return _repeat(context, checked) if again else None
-    if again:
-        raise click.UsageError("--again goes with --check")
+        return _repeat(context, checked, budget, force=force) if again else None
     check_output(output, force=force)
     kind = registry.load(DRAWER, form, Form, what="form")
     signer = None if key is None else read_signing_key(key)
@@ -125,8 +133,8 @@ def command(
     check_output(path, force=force)
     make_image = partial(_image, context, kind) if isinstance(kind, ImageForm) else None
     measurement = _measurement(context, chosen)
-    second = _built_again(context, build) if rebuild else None
-    package = make_package(build, context.home, measurement, signer, make_image, second)
+    build_again = partial(_built_again, context, build) if rebuild else None
+    package = make_package(build, context.home, measurement, signer, make_image, build_again)
     file = kind.render(package)
     write_output(path, file, force=force)
     _tell(context, package, chosen, signed=signer is not None)
@@ -188,7 +196,7 @@ def _tell(context: Context, package: Package, chosen: ChosenBuild, *, signed: bo
     context.tell(labelled("licence", package.content.licence.duty))
 
 
-def _repeat(context: Context, checked: Checked) -> int:
+def _repeat(context: Context, checked: Checked, budget: float | None, *, force: bool) -> int:
     """Execute a package's experiment here; return whether its gain is found, as an exit code."""
     declared = checked.experiment
     reason = checked.private if declared is None else why_private(declared)
@@ -196,7 +204,7 @@ def _repeat(context: Context, checked: Checked) -> int:
         raise UsageError(f"this measurement cannot be repeated: {reason}")
     experiment = parse(repeated_text(declared, checked.name), name="package")
     context.out.print()
-    page = execute_new(context, experiment, refresh=False, force=False)
+    page = execute_new(context, with_design(experiment, budget=budget), refresh=False, force=force)
     found = gains(map(dataclasses.asdict, page.analysis.summaries), checked.subject)
     here = {gain.in_sample: gain for gain in found}
     agreed = [_compare(context, gain, here.get(gain.in_sample)) for gain in checked.gains]
