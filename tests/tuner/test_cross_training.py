@@ -58,6 +58,20 @@ def test_one_more_build_is_trained_for_another_time() -> None:
     assert sizes == {"on-all": "smoke", "on-all-quick": "quick", "on-all-full": "full"}
 
 
+def test_long_mixes_that_begin_alike_have_names_of_their_own() -> None:
+    sets = ("parsenumber", "rtree", "main", "star", "json", "app", "cte", "orm")
+    mixes = (sets[:6], sets[:7])
+    subjects = parse(text_of(sets, dbms="sqlite", mixes=mixes), name="x").subjects
+    trained = {one.name: one.training.sets for one in subjects if one.training}
+    assert len(trained) == len(sets) + len(mixes) + 1
+    assert set(mixes) <= set(trained.values())
+
+
+def test_a_mix_of_all_sets_is_the_training_on_all() -> None:
+    mixed = parse(text_of(mixes=(SETS[::-1],)), name="x").subjects
+    assert mixed == parse(text_of(), name="x").subjects
+
+
 def test_all_sets_of_a_suite_are_taken_where_none_is_named() -> None:
     experiment = parse(text_of((), dbms="sqlite", variant="pgo"), name="x")
     assert len(experiment.subjects) == 2 + len(experiment.sets or ()) + 1

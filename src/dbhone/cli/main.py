@@ -26,7 +26,7 @@ from dbhone.cli.bisecting import bisects, code_of_failure
 from dbhone.cli.context import Context
 from dbhone.cli.help import write_commands
 from dbhone.errors import HoneError, Interrupted, disk_full
-from dbhone.home import locate
+from dbhone.home import locate, make_root
 from dbhone.own_version import own_version
 from dbhone.safe_text import terminal_safe
 from dbhone.sandbox import TRUST_VARIABLE
@@ -216,9 +216,10 @@ def _unexpected(error: BaseException, home: Path | None) -> HoneError:
 def _kept_traceback(error: BaseException, home: Path | None) -> Path | None:
     """Return where the traceback is kept, None if there is no place for it."""
     try:
-        logs = locate(home).logs
-        logs.mkdir(parents=True, exist_ok=True)
-        log = logs / f"fault-{datetime.now(UTC):%Y%m%d-%H%M%S}.log"
+        place = locate(home)
+        make_root(place)
+        place.logs.mkdir(mode=0o700, exist_ok=True)
+        log = place.logs / f"fault-{datetime.now(UTC):%Y%m%d-%H%M%S}.log"
         log.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
     except (OSError, HoneError):
         return None

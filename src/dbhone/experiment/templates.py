@@ -19,7 +19,9 @@ from tomlkit.items import InlineTable
 from dbhone.compilation.variant import Variant, parse_variant
 from dbhone.dbms.base import Dbms, load_dbms, system_names
 from dbhone.errors import UsageError
+from dbhone.experiment.resolve import MOST_LETTERS
 from dbhone.experiment.subjects import CONTROL
+from dbhone.files import digest_of
 from dbhone.measurement.record import READY_MADE
 from dbhone.source.kinds.base import absolute_reference, kind_of, parse_reference
 from dbhone.source.known_versions import FILE, PREFIX, KnownVersion, KnownVersions
@@ -31,8 +33,12 @@ SYNTAX = "SOURCE or SOURCE#VARIANT"
 COMPARISON = "compare"
 """What the experiments are called that are written here."""
 _VARIANT = "rel"
-LONGEST_NAME = 36
-"""The letters of a subject's name that come of what it is."""
+_LONGEST_NAME = 36
+"""The letters of a side's name that come of what it is."""
+_LEAST_HEAD = 12
+"""The letters that a shortened name begins with at least."""
+_DIGITS = 6
+"""Of the digest that stands for what was taken out of a name."""
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9.+-]+")
 """What Debian calls a package."""
 _FOREIGN = re.compile(r"[^A-Za-z0-9._+-]+")
@@ -376,6 +382,21 @@ def as_name(text: str) -> str:
     return _FOREIGN.sub("-", text)
 
 
+def fitting_name(head: str, tail: str = "") -> str:
+    """Return a subject's name of both parts.
+
+    In a name that would be too long a digest stands for the middle.
+    """
+    whole, end = as_name(head + tail), as_name(tail)
+    if len(whole) <= MOST_LETTERS:
+        return whole
+    room = MOST_LETTERS - _DIGITS - 1
+    if room - len(end) < _LEAST_HEAD:
+        end = ""
+    digest = digest_of(head + tail)[:_DIGITS]
+    return f"{whole[: room - len(end)].rstrip('-._+')}-{digest}{end}"
+
+
 def _known(reference: str, known: KnownVersions) -> KnownVersion | None:
     if not reference.startswith(PREFIX):
         return None
@@ -393,7 +414,7 @@ def _short(source: str) -> str:
 def _names(first: Side, second: Side) -> tuple[str, str]:
     """Return what the two are called: by that in which they differ."""
     pair = ("-".join(words) for words in zip(*_differences(first, second), strict=True))
-    first_name, two = (as_name(name)[-LONGEST_NAME:].lstrip("-._+") for name in pair)
+    first_name, two = (as_name(name)[-_LONGEST_NAME:].lstrip("-._+") for name in pair)
     if first_name == two or CONTROL in (first_name, two):
         return f"{first_name}-a", f"{two}-b"
     return first_name, two

@@ -6,12 +6,11 @@ from dbhone.dbms.base import Dbms
 from dbhone.errors import UsageError
 from dbhone.experiment.subjects import CONTROL
 from dbhone.experiment.templates import (
-    LONGEST_NAME,
     DesignOptions,
     WorkloadOptions,
-    as_name,
     design_table,
     file_text,
+    fitting_name,
     workload_table,
 )
 from dbhone.workload import suite as suites
@@ -42,10 +41,8 @@ def cross_training_text(
     UnknownName for invalid sets.
     """
     sets = _sets(workload, dbms)
-    trainings = dict.fromkeys((*((name,) for name in sets), *mixes, sets))
-    called = {_name(chosen, sets): list(chosen) for chosen in trainings}
-    if len(called) < len(trainings):
-        raise UsageError("two trainings would have the same name", hint="name fewer sets")
+    distinct = {frozenset(chosen): chosen for chosen in (*((one,) for one in sets), *mixes, sets)}
+    called = {_name(chosen, sets): list(chosen) for chosen in distinct.values()}
     subjects = {
         name: {"like": _BASE, "variant": variant, "train": chosen}
         for name, chosen in called.items()
@@ -55,7 +52,9 @@ def cross_training_text(
         raise UsageError(
             f"all builds are trained at the size {workload.size}", hint="name another size"
         )
-    subjects |= {f"{on_all}-{size}": {"like": on_all, "train_size": size} for size in sizes}
+    subjects |= {
+        fitting_name(on_all, f"-{size}"): {"like": on_all, "train_size": size} for size in sizes
+    }
     sources = {"source": source}
     if earlier is not None:
         sources[_EARLIER] = earlier
@@ -94,4 +93,4 @@ def _sets(workload: WorkloadOptions, dbms: Dbms) -> tuple[str, ...]:
 
 def _name(chosen: tuple[str, ...], sets: tuple[str, ...]) -> str:
     word = "all" if set(chosen) == set(sets) else "+".join(chosen)
-    return f"on-{as_name(word)[:LONGEST_NAME].rstrip('-._+')}"
+    return fitting_name(f"on-{word}")

@@ -100,10 +100,8 @@ class Request:
 
 def make_request(
     source: str,
-    known: KnownVersions,
-    recognise: Callable[[str], str],
+    dbms: Dbms,
     *,
-    dbms: str | None,
     workload: WorkloadOptions,
     train: tuple[str, ...],
     design: DesignOptions,
@@ -113,13 +111,12 @@ def make_request(
     grade: Grade | None,
     tolerated: float,
 ) -> tuple[Request, Space]:
-    """Return the request for a source, the name of a package, or a DBMS; and its space.
+    """Return the request for the reference of a source, and its space.
 
-    What is empty or None is chosen by hone. ``recognise`` fetches a source whose reference does not
-    tell the DBMS, and returns that. Raises UsageError, UnknownName or ToolError for invalid input.
+    What is empty or None is chosen by hone. Raises UsageError, UnknownName or ToolError for invalid
+    input.
     """
-    reference, system = find_source(source, dbms, known, recognise)
-    suite = workload.suite or system.usual_suite
+    suite = workload.suite or dbms.usual_suite
     train = train or suites.load(suite).training
     if not train:
         raise UsageError(
@@ -128,16 +125,16 @@ def make_request(
         )
     suites.full_names(suites.load(suite), train)
     cache_bytes = _cache_bytes(suite, workload.size)
-    space = find_space(system, variants, compilers, levers, cache_bytes=cache_bytes)
+    space = find_space(dbms, variants, compilers, levers, cache_bytes=cache_bytes)
     request = Request(
-        dbms=system,
-        source=reference,
+        dbms=dbms,
+        source=source,
         workload=workload,
         train=train,
-        design=dataclasses.replace(design, budget=design.budget or usual_budget(system)),
+        design=dataclasses.replace(design, budget=design.budget or usual_budget(dbms)),
         candidates=space.candidates,
         levers=space.levers,
-        grade=grade or usual_grade(system.name),
+        grade=grade or usual_grade(dbms.name),
         tolerated=tolerated,
         lacking=frozenset(space.levers) & space.left_out.keys(),
     )
@@ -156,7 +153,8 @@ def find_source(
     """Return the reference of a source that can be built, and which DBMS it is.
 
     ``source`` is a reference, the name of a package, or a DBMS; ``dbms`` is what the user says of
-    it. ``recognise`` is as for ``make_request``. Raises UsageError, UnknownName.
+    it. ``recognise`` fetches a source whose reference does not tell the DBMS, and returns that.
+    Raises UsageError, UnknownName.
     """
     side = parse_side(source, known)
     if side.variant.ready_made or kind_of(parse_reference(side.source).kind).ready_made:

@@ -22,9 +22,7 @@ from dbhone.dbms.base import Dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import HoneError, UsageError
 from dbhone.experiment.goals import BOLT, CLANG, Goal, goals
-from dbhone.experiment.resolve import MOST_LETTERS
-from dbhone.experiment.templates import as_name
-from dbhone.files import digest_of
+from dbhone.experiment.templates import fitting_name
 from dbhone.instance.applied_levers import canonical, refusal
 from dbhone.instance.levers.base import LeverContext
 
@@ -41,10 +39,6 @@ _VARIANTS = (
 _FOR_LIBRARIES = ("lto+pgo+nointerpose",)
 _LEVERS = ("jemalloc", "tcmalloc", "mimalloc", "huge-pages")
 NO_LEVERS = ("none",)
-_LEAST_HEAD = 12
-"""The letters that a shortened name begins with at least."""
-_DIGITS = 6
-"""Of the digest that stands for what was taken out of a name."""
 _NUMBERED = "{}-[0-9]*"
 
 
@@ -64,12 +58,12 @@ class Candidate:
     def of(cls, variant: str, compiler: str, label: str) -> Candidate:
         """Return the build of a variant by a compiler that names call ``label``."""
         own = () if variant == BASE and label else (variant,)
-        name = _fitting("+".join((*((label,) if label else ()), *own)))
+        name = fitting_name("+".join((*((label,) if label else ()), *own)))
         return cls(variant=variant, compiler=compiler, name=name)
 
     def with_lever(self, word: str) -> Candidate:
         """Return the same build with a lever."""
-        return dataclasses.replace(self, levers=(word,), name=_fitting(self.name, f"+{word}"))
+        return dataclasses.replace(self, levers=(word,), name=fitting_name(self.name, f"+{word}"))
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -156,18 +150,6 @@ def _check_names(candidates: Sequence[Candidate], levers: Sequence[str]) -> None
             f"two candidates would be called {same}",
             hint="name fewer variants, compilers or levers",
         )
-
-
-def _fitting(head: str, tail: str = "") -> str:
-    """Return a name of both parts; of one that is too long a digest stands for the middle."""
-    whole, end = as_name(head + tail), as_name(tail)
-    if len(whole) <= MOST_LETTERS:
-        return whole
-    room = MOST_LETTERS - _DIGITS - 1
-    if room - len(end) < _LEAST_HEAD:
-        end = ""
-    digest = digest_of(head + tail)[:_DIGITS]
-    return f"{whole[: room - len(end)].rstrip('-._+')}-{digest}{end}"
 
 
 def _labels(compilers: Sequence[str]) -> dict[str, str]:

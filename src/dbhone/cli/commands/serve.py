@@ -42,7 +42,7 @@ def command(context: Context, port: int, host: str, open_it: bool, verbose: bool
     service.check()
     place = take_place(host, port)
     listeners = Listeners(
-        access=lambda access: _tell_access(context, access, verbose=verbose),
+        access=lambda access: _tell_access(context, access, verbose=verbose or context.verbose),
         fault=lambda error: _tell_fault(context, error),
     )
     context.show_line(f"{place.address}")

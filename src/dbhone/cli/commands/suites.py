@@ -35,7 +35,7 @@ def command(context: Context, name: str | None, as_json: bool) -> None:
         name = str(absolute_path(name))
     chosen = suites.names() if name is None else (name,)
     if as_json:
-        print_json(context, [_object(suite, suites.load(suite)) for suite in chosen])
+        print_json(context, [_object(suite, suite_tasks.load_checked(suite)) for suite in chosen])
     elif name is None:
         context.out.print(_list())
     else:

@@ -41,7 +41,7 @@ from dbhone.source.known_versions import known_versions
 from dbhone.source.tree import kept_tree
 from dbhone.tuner.ended_runs import begun_elsewhere, finished_of, has_ended, runs_named
 from dbhone.tuner.inputs import Inputs, inputs_of
-from dbhone.tuner.request import Request, make_request
+from dbhone.tuner.request import Request, find_source, make_request
 from dbhone.tuner.results import results
 from dbhone.tuner.search import Decision, keep_rejection, only_loses, run_search
 from dbhone.tuner.space import Space, goals_for_more
@@ -129,12 +129,12 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     or another kernel.
     """
     chosen = _Options(**options)
+    ask_tree = partial(dbms_of_tree, context)
+    reference, dbms = find_source(source, chosen.dbms, known_versions(context.home), ask_tree)
     _offer_tools(context, chosen)
     request, space = make_request(
-        source,
-        known_versions(context.home),
-        partial(dbms_of_tree, context),
-        dbms=chosen.dbms,
+        reference,
+        dbms,
         workload=chosen.workload,
         train=chosen.train,
         design=chosen.design,
