@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from dbhone.compilation import builder, compliance, kept_builds
+from dbhone.compilation import builder, compliance
 from dbhone.compilation.manifest import Build, all_builds, read_build
-from dbhone.compilation.spec import BuildSpec
-from dbhone.compilation.toolchain import CalledProgram, Compiler
+from dbhone.compilation.toolchain import Compiler
 from dbhone.errors import BuildError, MachineError, ToolError, UsageError
 from dbhone.files import digest_of_tree
 from dbhone.home import Home
@@ -55,22 +53,6 @@ def test_the_same_inputs_are_never_built_twice(tree: SourceTree, session: Sessio
     steps.clear()
     assert builder.make(make_spec(tree), session, steps.append).folder == first.folder
     assert not steps
-
-
-def test_an_old_build_is_found_until_the_programs_that_its_compiler_calls_change(
-    tree: SourceTree, tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spec = make_spec(tree)
-    with monkeypatch.context() as before:
-        before.setattr(BuildSpec, "digest", lambda spec: spec.old_digests()[-1].digest)
-        build = builder.make(spec, session, print)
-    assert build.digest != spec.digest()
-    assert builder.make(spec, session, print).folder == build.folder
-    upgraded = CalledProgram(path=tmp_path / "ld", identity="GNU ld 2.42")
-    upgraded.path.touch()
-    compiler = dataclasses.replace(spec.compiler, linker=upgraded)
-    newer = dataclasses.replace(spec, compiler=compiler)
-    assert kept_builds.find_made(session.home, newer) is None
 
 
 def test_whatever_differs_in_the_inputs_makes_another_build(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 
 from dbhone.compilation import builder
 from dbhone.compilation.inputs import BuildInputs
-from dbhone.compilation.manifest import FILE, read_build
 from dbhone.compilation.variant import parse_variant
 from dbhone.errors import ToolError, VariantError
 from dbhone.session import Session
@@ -42,29 +40,6 @@ def test_inputs_at_their_defaults_do_not_change_a_digest() -> None:
     }
 
 
-def test_a_manifest_that_had_the_inputs_as_keys_of_its_own_is_read(
-    session: Session, tree: SourceTree
-) -> None:
-    build = builder.make(make_spec(tree), session, lambda _: None)
-    path = build.folder / FILE
-    facts = json.loads(path.read_text())
-    del facts["inputs"]
-    old = {"dbms": "tiny", "variant": "rel+lto", "copy_number": 1, "options": ["-DX=1"]}
-    path.chmod(0o600)
-    build.folder.chmod(0o700)
-    path.write_text(json.dumps(facts | old))
-    read = read_build(build.folder)
-    assert read is not None
-    assert read.manifest.inputs == BuildInputs(
-        dbms="tiny",
-        source=facts["source"],
-        variant=parse_variant("rel+lto"),
-        options=("-DX=1",),
-        copy_number=1,
-    )
-
-
-@pytest.mark.skipif(shutil.which("ld.lld") is None, reason="needs lld")
 def test_the_chosen_linker_links_and_makes_another_build(
     session: Session, tree: SourceTree
 ) -> None:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from dbhone.compilation import named_paths
-from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.spec import BuildSpec
-from dbhone.compilation.variant import parse_variant
-from tests.compilation.plain_build import plain_build
 from tests.compilation.tiny import Tiny, make_spec, make_tree
 
 
@@ -96,16 +92,3 @@ def test_what_names_nothing_or_the_distributions_leaves_the_digest_as_it_was(
     option: str,
 ) -> None:
     assert named_paths.named_paths((option,), ()) == ()
-
-
-def test_a_build_of_when_they_were_none_is_as_it_was_until_they_change(tmp_path: Path) -> None:
-    folder = tmp_path / "ssl"
-    folder.mkdir()
-    (folder / "ssl.h").touch()
-    spec = spec_of(tmp_path, f"-DWITH_SSL={folder}")
-    inputs = BuildInputs(dbms="tiny", source="dir:tree", variant=parse_variant("rel"))
-    assert spec.digest() not in {old.digest for old in spec.old_digests()}
-    for days, is_alike in ((-1, False), (1, True)):
-        built_at = datetime.now(UTC) + timedelta(days=days)
-        build = plain_build(tmp_path, inputs, built_at=built_at)
-        assert spec.old_digests()[0].is_of(build) is is_alike

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.spec import check_targets
 from dbhone.compilation.toolchain import CalledProgram, Compiler
 from dbhone.compilation.transforms.base import CompilerFamily
 from dbhone.compilation.variant import parse_variant
 from dbhone.errors import UsageError
 from dbhone.source.tree import SourceTree
-from tests.compilation.plain_build import plain_build
 from tests.compilation.tiny import Tiny, make_spec
 from tests.files import put_program
 
@@ -108,18 +105,6 @@ def test_the_linker_that_a_variant_names_is_an_input_and_the_usual_one_is_none(
     assert newer.digest() == before
     put_program(lld, "echo LLD 12.0.2")
     assert usual.digest() != before
-
-
-def test_a_build_of_when_it_was_none_is_as_it_was_until_that_linker_changes(
-    tree: SourceTree, tmp_path: Path, lld: Path
-) -> None:
-    spec = make_spec(tree, "lto")
-    old, _ = dataclasses.replace(spec, compiler=CLANG).old_digests()
-    assert [program.path for program in old.without] == [lld]
-    inputs = BuildInputs(dbms="tiny", source="dir:tree", variant=spec.inputs.variant)
-    for days, is_alike in ((-1, False), (1, True)):
-        built_at = datetime.now(UTC) + timedelta(days=days)
-        assert old.is_of(plain_build(tmp_path, inputs, built_at=built_at)) is is_alike
 
 
 def test_a_patched_linker_that_tells_the_same_version_makes_another_build(

@@ -14,7 +14,7 @@ from pathlib import Path
 from dbhone import process
 from dbhone.account import Tenant
 from dbhone.command import Command
-from dbhone.compilation import layouts
+from dbhone.compilation import kept_builds, layouts
 from dbhone.compilation.artifacts import is_made, keep
 from dbhone.compilation.build_log import advance, first_error, lacks_header
 from dbhone.compilation.compile_commands import CompileCommand, read_commands
@@ -25,7 +25,6 @@ from dbhone.compilation.compliance import (
     profile_problem,
     profile_use,
 )
-from dbhone.compilation.kept_builds import find_made, keep_build
 from dbhone.compilation.manifest import (
     Build,
     KeptFile,
@@ -77,7 +76,7 @@ def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None 
     commands run at once, as many as there are cores if it is None. Raises BuildError, with the
     log, when a step fails; ProfileError when the compiler did not take the profile.
     """
-    kept_build = find_made(session.home, spec)
+    kept_build = kept_builds.find(session.home, spec.digest())
     if kept_build is not None:
         return kept_build
     spec.check()
@@ -152,7 +151,7 @@ class _Making:
         primary = Path(manifest.files[manifest.primary].path)
         for number, made in enumerate(other_layouts, start=1):
             layouts.keep_layout(self.places.result, number, primary, made)
-        return keep_build(self.places.result, manifest, self.session)
+        return kept_builds.keep_build(self.places.result, manifest, self.session)
 
     def _link_layouts(self, recipe: Recipe) -> tuple[Path, ...]:
         """Link the primary artifact in its other layouts; return the files."""

@@ -6,18 +6,20 @@ the build's digest, its manifest and the store then know it too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator
 
-from dbhone.compilation.variant import Variant, parse_variant
+from dbhone.compilation.variant import USUAL, Variant, parse_variant
 from dbhone.errors import UsageError
+from dbhone.measurement.record import READY_MADE
 from dbhone.source.kinds.base import kind_of, parse_reference
 
 Words = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(strict=False)]
 """A list of words. TOML and JSON have lists where Python has tuples."""
 
+USUAL_COMPILER = "gcc"
+"""What compiles if nobody names a compiler."""
 _VariantByName = Annotated[
     Variant,
     PlainValidator(lambda value: value if isinstance(value, Variant) else parse_variant(value)),
@@ -42,7 +44,7 @@ class BuildKeys(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     dbms: str = ""
-    compiler: str = "gcc"
+    compiler: str = USUAL_COMPILER
     linker: str | None = None
     options: Words = ()
     fixes: Words = ()
@@ -107,6 +109,21 @@ class BuildInputs(BuildKeys):
         }
 
 
+def variant_of(source: str, asked: str | None) -> Variant:
+    """Return the variant that a source is built as: the usual one if none is ``asked`` for.
+
+    Programs that somebody else has built have one only. Raises UsageError.
+    """
+    ready_made = kind_of(parse_reference(source).kind).ready_made
+    variant = parse_variant(asked or (READY_MADE if ready_made else USUAL))
+    if ready_made and not variant.ready_made:
+        raise UsageError(
+            f"{source} brings a ready-made server, which cannot be built as {asked}",
+            hint="leave the variant out, or name a source that brings the server's source",
+        )
+    return variant
+
+
 def check_profile_source(variant: Variant, source: str) -> None:
     """Raise UsageError if a build of this variant cannot take the profile of another source."""
     if not variant.takes_foreign_profile:
@@ -116,20 +133,3 @@ def check_profile_source(variant: Variant, source: str) -> None:
         )
     if kind_of(parse_reference(source).kind).ready_made:
         raise UsageError(f"{source} brings a ready-made server, which cannot be trained")
-
-
-def inputs_of_old_manifest(facts: Mapping[str, object]) -> dict[str, object]:
-    """Return a manifest's facts with the inputs as one value.
-
-    A manifest of before 2026-11-23 has them as keys of its own, without the compiler's name, the
-    fixes and the source reference as the user wrote it.
-    """
-    if "inputs" in facts:
-        return dict(facts)
-    old_keys = ("dbms", "variant", "copy_number", "options")
-    inputs = {key: facts[key] for key in old_keys if key in facts}
-    inputs |= {
-        "source": facts.get("source", ""),
-        "compiler": facts.get("family") or facts["variant"],
-    }
-    return {key: value for key, value in facts.items() if key not in old_keys} | {"inputs": inputs}

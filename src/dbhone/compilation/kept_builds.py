@@ -8,7 +8,6 @@ from pathlib import Path
 from dbhone.account import take_back
 from dbhone.compilation.manifest import Build, Manifest, read_build, write_manifest
 from dbhone.compilation.places import counters_folder, usual_folder_seen
-from dbhone.compilation.spec import BuildSpec
 from dbhone.errors import BuildError
 from dbhone.files import freeze, open_to_all, publish
 from dbhone.home import Home
@@ -31,22 +30,6 @@ def find(home: Home, digest: str) -> Build | None:
         else usual_folder_seen(home, manifest.source_digest)
     )
     return build if manifest.folder == str(here) else None
-
-
-def find_made(home: Home, spec: BuildSpec) -> Build | None:
-    """Return the finished build that ``spec`` describes, None if there is none.
-
-    An old build does not say of all inputs what they were, such as assembler and linker: they were
-    today's if these are the same since then.
-    """
-    build = find(home, spec.digest())
-    if build is not None:
-        return build
-    for old in spec.old_digests():
-        build = find(home, old.digest)
-        if build is not None and old.is_of(build):
-            return build
-    return None
 
 
 def keep_build(result: Path, manifest: Manifest, session: Session) -> Build:

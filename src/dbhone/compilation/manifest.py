@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict
 
 from dbhone.compilation.compile_commands import COMMANDS, CompileCommand, read_commands
-from dbhone.compilation.inputs import BuildInputs, inputs_of_old_manifest
+from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.transforms.base import CompilerFamily, Pass
+from dbhone.compilation.variant import USUAL
 from dbhone.files import digest_of_file, digest_of_tree, tree_size, write_whole
 from dbhone.home import Home
 from dbhone.source.elf import read_compiler
 
 FILE = "manifest.json"
 LOG = "build.log"
-USUAL_BASE = "rel"
-"""The variant with which others are compared unless somebody names another."""
 LAYOUTS = "layouts"
 """The folder of a build's other layouts, each under its number."""
 
@@ -153,11 +151,6 @@ class Manifest(_Record):
     post_link: PostLinkRecord | None = None
     built_at: datetime
 
-    @model_validator(mode="before")
-    @classmethod
-    def _with_inputs(cls, facts: Any) -> Any:
-        return inputs_of_old_manifest(facts) if isinstance(facts, dict) else facts
-
     @property
     def dbms(self) -> str:
         """The name of the DBMS."""
@@ -172,7 +165,7 @@ class Manifest(_Record):
     def is_usual_base(self) -> bool:
         """Whether it is what others of its source are compared with: ready-made, or plain."""
         inputs = self.inputs
-        return inputs.variant.ready_made or (self.variant == USUAL_BASE and not inputs.fixes)
+        return inputs.variant.ready_made or (self.variant == USUAL and not inputs.fixes)
 
     @property
     def note(self) -> str:

@@ -14,7 +14,6 @@ import re
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from dbhone.dbms.base import LIBRARIES_VARIABLE
@@ -40,11 +39,6 @@ class NamedPath:
     def identity(self) -> str:
         """What tells it from what was there before, or may be there later."""
         return _identity(self.path)
-
-    def is_as_it_was(self, moment: datetime) -> bool:
-        """Return whether it was there at a moment, and is the same since then."""
-        changes = (each.lstat().st_ctime for each in _all_within(self.path))
-        return max(self.path.stat().st_ctime, *changes) <= moment.timestamp()
 
 
 def paths_in(option: str) -> tuple[Path, ...]:

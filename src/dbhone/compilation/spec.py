@@ -13,7 +13,6 @@ from dbhone.compilation.bolt import check_memory
 from dbhone.compilation.distribution_rules import SYSTEM_FILES, check_packaging
 from dbhone.compilation.host import native_cpu_flags
 from dbhone.compilation.inputs import BuildInputs
-from dbhone.compilation.manifest import Build
 from dbhone.compilation.named_paths import NamedPath, library_folder, named_paths, paths_in
 from dbhone.compilation.profile import Profile
 from dbhone.compilation.toolchain import (
@@ -263,22 +262,9 @@ class BuildSpec:
         inputs, named = self._digest_inputs(recipe), self._named(recipe)
         if named:
             inputs["named"] = {self._symbolic(str(each.path)): each.identity for each in named}
-        return _digest_with(inputs, self.called)
-
-    def old_digests(self) -> tuple[OldDigest, ...]:
-        """Return the digests of builds of before, the newest first.
-
-        Before 2026-11-28 they had the compiler's usual linker where the variant names another, and
-        nothing of what is in files that the user names; before 2026-11-27 they had no program that
-        a compiler calls.
-        """
-        recipe, linker = self._symbolic_recipe(), self._variants_linker()
-        inputs, named = self._digest_inputs(recipe), self._named(recipe)
-        without = (*named, *(() if linker is None else (linker,)))
-        usual = _digest_with(inputs, self._with_assembler(self.compiler.linker))
-        # With nothing left out it is today's digest.
-        newer = (OldDigest(digest=usual, without=without),) if without else ()
-        return (*newer, OldDigest(digest=digest_of(inputs), without=(*named, *self.called)))
+        if self.called:
+            inputs["called"] = [program.identity for program in self.called]
+        return digest_of(inputs)
 
     def _symbolic_recipe(self) -> Recipe:
         flags = self._flags(PROFILE_PLACEHOLDER, FOLDER_PLACEHOLDER)
@@ -325,23 +311,6 @@ class BuildSpec:
         argv = (str(self.compiler.path), "-march=native", "-E", "-v", "-x", "c", "/dev/null")
         output = process.output_of(argv) or ""
         return digest_of([line for line in output.splitlines() if "cc1" in line])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OldDigest:
-    """The digest that a build of before has, and the inputs that are not in it."""
-
-    digest: str
-    without: tuple[CalledProgram | NamedPath, ...]
-
-    def is_of(self, build: Build) -> bool:
-        """Return whether the inputs that are not in it are as they were when it was made."""
-        return all(each.is_as_it_was(build.manifest.built_at) for each in self.without)
-
-
-def _digest_with(inputs: dict[str, object], called: tuple[CalledProgram, ...]) -> str:
-    more = {"called": [program.identity for program in called]} if called else {}
-    return digest_of({**inputs, **more})
 
 
 def check_targets(inputs: BuildInputs) -> None:

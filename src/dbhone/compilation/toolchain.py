@@ -9,7 +9,6 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from dbhone import process
@@ -44,11 +43,6 @@ class CalledProgram:
 
     path: Path
     identity: str
-
-    def is_as_it_was(self, moment: datetime) -> bool:
-        """Return whether it was there at a moment, and is the same since then."""
-        changes = (self.path.lstat().st_ctime, self.path.stat().st_ctime)
-        return max(changes) <= moment.timestamp()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

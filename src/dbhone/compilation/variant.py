@@ -42,7 +42,9 @@ def expand(words: list[str]) -> list[str]:
     return [transform for word in words for transform in COMPOSITIONS.get(word, (word,))]
 
 
-_DEFAULT_LEVEL = "rel"
+USUAL = "rel"
+"""How distributions compile: what is built if nobody names a variant, and what that is compared
+with which somebody names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,7 @@ def parse_variant(text: str) -> Variant:
             raise UnknownName("transform", word, known)
     chosen = [registry.load(DRAWER, word, Transform, what="transform") for word in expand(words)]
     if all(transform.slot is not Slot.LEVEL for transform in chosen):
-        chosen.insert(0, registry.load(DRAWER, _DEFAULT_LEVEL, Transform, what="transform"))
+        chosen.insert(0, registry.load(DRAWER, USUAL, Transform, what="transform"))
     _check_together(text, chosen)
     return Variant(tuple(sorted(chosen, key=lambda transform: (transform.order, transform.name))))
 

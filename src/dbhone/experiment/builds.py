@@ -233,7 +233,7 @@ class BuildService:
     def compile(self, inputs: BuildInputs, pass_: Pass, profile: Profile | None) -> BuildResult:
         """Return the build of one pass, making it unless it exists."""
         spec = self.spec(inputs, pass_, profile)
-        known = kept_builds.find_made(self.session.home, spec)
+        known = kept_builds.find(self.session.home, spec.digest())
         if known is not None:
             return BuildResult(build=known, tree=spec.tree, reused=True)
         build = self.exclusively(

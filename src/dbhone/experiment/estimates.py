@@ -224,7 +224,7 @@ class BuildEstimator:
             compiler=compiler,
             profile=profile,
         )
-        return kept_builds.find_made(self._home, spec)
+        return kept_builds.find(self._home, spec.digest())
 
     def _ready_made(self, tree: SourceTree) -> Build | None:
         return ready_made.find(self._home, find_unpacked(tree, self._home))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dbhone import registry
 from dbhone.compilation import bolt, layouts
-from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.inputs import USUAL_COMPILER, BuildInputs
 from dbhone.compilation.toolchain import check_name
 from dbhone.compilation.toolchain import requirements_of as compiler_requirements
 from dbhone.dbms.base import DRAWER, Dbms, load_dbms, system_names
@@ -32,7 +32,6 @@ from dbhone.workload.drivers.base import ServerDriver, load_driver
 
 CLANG, BOLT = "clang", "bolt"
 """The goals by which more variants can be built."""
-_GCC = "gcc"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +166,7 @@ def _goal_of_dbms(dbms: Dbms) -> Goal:
     kind = kind_of(parse_reference(dbms.reference).kind)
     servers = _is_of_servers(dbms.usual_suite)
     needs = (
-        *compiler_requirements(_GCC, cxx=dbms.needs_cxx),
+        *compiler_requirements(USUAL_COMPILER, cxx=dbms.needs_cxx),
         *dbms.requirements,
         *(() if kind.ready_made else kind.requirements),
         *_driver_requirements(dbms.usual_suite),

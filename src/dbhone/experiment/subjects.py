@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from dbhone import registry
-from dbhone.compilation.inputs import BuildInputs, BuildKeys, check_profile_source
+from dbhone.compilation.inputs import BuildInputs, BuildKeys, check_profile_source, variant_of
 from dbhone.compilation.spec import check_targets
 from dbhone.compilation.toolchain import check_name
-from dbhone.compilation.variant import Variant, parse_variant
+from dbhone.compilation.variant import Variant
 from dbhone.dbms.base import DRAWER as DBMS_DRAWER
 from dbhone.dbms.base import load_dbms
 from dbhone.dbms.base_server import server_systems
@@ -22,16 +22,14 @@ from dbhone.experiment.requested_settings import RequestedSettings
 from dbhone.experiment.schema import ExperimentFile, Locator, SubjectSection
 from dbhone.experiment.trainings import Trainings
 from dbhone.instance import applied_levers
-from dbhone.measurement.record import READY_MADE, Role
+from dbhone.measurement.record import Role
 from dbhone.source.fixes import check_fix
-from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.workload.task import Scale
 
 CONTROL = "control"
 """The name of a control that hone adds."""
 _OWN = frozenset({"like", "rebuild", "optional", "vary"})
 """What a subject does not take over from the one that it is like."""
-_DEFAULT_VARIANT = "rel"
 
 
 class Subjects:
@@ -100,18 +98,12 @@ class Subjects:
 
     def _variant(self, name: str, section: SubjectSection, reference: str) -> Variant:
         """Return the variant; programs that somebody else has built have one only."""
-        brings_programs = kind_of(parse_reference(reference).kind).ready_made
-        default = READY_MADE if brings_programs else _DEFAULT_VARIANT
-        variant = self._where.meant(parse_variant, section.variant or default, "subjects", name)
-        where = self._where.at("subjects", name)
-        if brings_programs and not variant.ready_made:
-            raise ExperimentError(
-                f"{where}: {reference} brings a ready-made server, which cannot be built as"
-                f" {variant.name}",
-                hint="leave 'variant' out, or name a source that brings the server's source",
-            )
+        variant = self._where.meant(
+            partial(variant_of, reference), section.variant, "subjects", name
+        )
         if not variant.ready_made:
             return variant
+        where = self._where.at("subjects", name)
         build_keys = section.model_fields_set & BuildKeys.model_fields.keys() - {"dbms"}
         for key in (*sorted(build_keys), "rebuild"):
             if getattr(section, key):

@@ -16,7 +16,8 @@ from typing import Any
 import tomlkit
 from tomlkit.items import InlineTable
 
-from dbhone.compilation.variant import Variant, parse_variant
+from dbhone.compilation.inputs import variant_of
+from dbhone.compilation.variant import Variant
 from dbhone.dbms.base import Dbms, load_dbms, system_names
 from dbhone.errors import UsageError
 from dbhone.experiment.resolve import MOST_LETTERS
@@ -32,7 +33,6 @@ _SUBJECT_SECONDS = 15 * 60.0
 SYNTAX = "SOURCE or SOURCE#VARIANT"
 COMPARISON = "compare"
 """What the experiments are called that are written here."""
-_VARIANT = "rel"
 _LONGEST_NAME = 36
 """The letters of a side's name that come of what it is."""
 _LEAST_HEAD = 12
@@ -279,19 +279,12 @@ def parse_side(text: str, known: KnownVersions) -> Side:
     word = named_variant or (version.variant if version else None)
     if named_variant == "":
         raise UsageError(f"'{text}' names no variant after '#'", hint=f"write it as {SYNTAX}")
-    ready_made = kind_of(parsed.kind).ready_made
-    word = word or (READY_MADE if ready_made else _VARIANT)
-    variant = parse_variant(word)
-    if ready_made and not variant.ready_made:
-        raise UsageError(
-            f"{reference} brings a ready-made server, which cannot be built as {word}",
-            hint="leave the variant out, or name a source that brings the server's source",
-        )
+    variant = variant_of(parsed.text, word)
     source = absolute_reference(parsed.text, Path())
     return Side(
         source=source,
         short=f"{version.dbms}-{version.name}" if version else _short(source),
-        word=word,
+        word=word or variant.name,
         variant=variant,
         dbms=version.dbms if version else reference if reference in system_names() else None,
     )

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from dbhone.compilation.inputs import BuildInputs
-from dbhone.compilation.manifest import USUAL_BASE, Build, TrainedProfile
+from dbhone.compilation.manifest import Build, TrainedProfile
 from dbhone.compilation.profile import Profile, find_used
-from dbhone.compilation.variant import parse_variant
+from dbhone.compilation.variant import USUAL, parse_variant
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import DriverError, ProfileError, ServerError, SourceError
 from dbhone.experiment.builds import BuildService
@@ -70,7 +70,7 @@ def usual_base(build: Build, service: BuildService) -> Build:
     """
     if build.manifest.is_usual_base:
         return build
-    changes = {"variant": parse_variant(USUAL_BASE), "copy_number": 0, "fixes": ()}
+    changes = {"variant": parse_variant(USUAL), "copy_number": 0, "fixes": ()}
     return build_like(build, changes, service)
 
 

@@ -13,9 +13,9 @@ from dbhone.experiment.templates import (
     fitting_name,
     workload_table,
 )
+from dbhone.tuner.space import BASE
 from dbhone.workload import suite as suites
 
-_BASE = "rel"
 _EARLIER = "earlier"
 _MOST = 12
 """Sets. Each takes a build, and a share of every block."""
@@ -44,8 +44,7 @@ def cross_training_text(
     distinct = {frozenset(chosen): chosen for chosen in (*((one,) for one in sets), *mixes, sets)}
     called = {_name(chosen, sets): list(chosen) for chosen in distinct.values()}
     subjects = {
-        name: {"like": _BASE, "variant": variant, "train": chosen}
-        for name, chosen in called.items()
+        name: {"like": BASE, "variant": variant, "train": chosen} for name, chosen in called.items()
     }
     on_all = _name(sets, sets)
     if workload.size in sizes:
@@ -63,13 +62,13 @@ def cross_training_text(
         "Written by `hone crosstrain`: change it, and give it to `hone run`.",
         {
             "title": f"{dbms.title}: trained on one workload, tested on another",
-            "base": _BASE,
+            "base": BASE,
         },
         {
             "sources": sources,
             "subjects": {
-                _BASE: {"dbms": dbms.name, "source": "source", "variant": _BASE},
-                CONTROL: {"like": _BASE},
+                BASE: {"dbms": dbms.name, "source": "source", "variant": BASE},
+                CONTROL: {"like": BASE},
                 **subjects,
             },
             "workload": {**workload_table(workload, dbms), "sets": sets},

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from dbhone.analysis.selection import step_ratio
+from dbhone.compilation.inputs import USUAL_COMPILER
 from dbhone.experiment.participants import LEFT_OUT
 from dbhone.measurement.record import Run
 from dbhone.measurement.series import Observation
@@ -20,7 +21,7 @@ from dbhone.report.search import CandidateResult, Search, StageGain
 from dbhone.tuner.ended_runs import EndedRun, of_kind, tried
 from dbhone.tuner.run_name import StageKind
 from dbhone.tuner.search import Decision, ranking, scores, search_of
-from dbhone.tuner.space import BASE, BASE_COMPILER, Candidate
+from dbhone.tuner.space import BASE, Candidate
 
 _ORDER = ("lto", "cspgo", "pgo", "bolt")
 """The stages of a waterfall; what else sets a build apart comes after them."""
@@ -96,8 +97,8 @@ def waterfall(finished: Sequence[EndedRun], best: Candidate) -> tuple[StageGain,
         if math.isnan(ratio):
             continue
         added = [word for word in words if word not in told]
-        title = "+".join(added) or f"{stage.compiler} instead of {BASE_COMPILER}"
-        if added and not told and not stages and best.compiler != BASE_COMPILER:
+        title = "+".join(added) or f"{stage.compiler} instead of {USUAL_COMPILER}"
+        if added and not told and not stages and best.compiler != USUAL_COMPILER:
             title = f"{stage.compiler}, {title}"
         reach = (None, None) if half is None else (ratio / math.exp(half), ratio * math.exp(half))
         stages.append(StageGain(stage=title, ratio=ratio, low=reach[0], high=reach[1]))

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dbhone.compilation.inputs import USUAL_COMPILER
 from dbhone.compilation.toolchain import Compiler, check_name, find_compiler
 from dbhone.compilation.transforms.base import CompilerFamily
-from dbhone.compilation.variant import parse_variant
+from dbhone.compilation.variant import USUAL, parse_variant
 from dbhone.dbms.base import Dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import HoneError, UsageError
@@ -26,9 +27,8 @@ from dbhone.experiment.templates import fitting_name
 from dbhone.instance.applied_levers import canonical, refusal
 from dbhone.instance.levers.base import LeverContext
 
-BASE = "rel"
-"""The variant and the name of the base: what distributions ship, by their usual compiler."""
-BASE_COMPILER = "gcc"
+BASE = USUAL
+"""The name of the base, which is the usual variant by the usual compiler."""
 _VARIANTS = (
     "lto+pgo+bolt",
     "lto+pgo",
@@ -73,7 +73,7 @@ class Candidate:
     def section(self) -> dict[str, Any]:
         """Return it as a subject of an experiment file."""
         section: dict[str, Any] = {"like": BASE, "optional": True}
-        if self.compiler != BASE_COMPILER:
+        if self.compiler != USUAL_COMPILER:
             section["compiler"] = self.compiler
         if self.variant != BASE:
             section["variant"] = self.variant
@@ -85,7 +85,7 @@ def candidate_of(name: str, section: Mapping[str, Any]) -> Candidate:
     return Candidate(
         name=name,
         variant=section.get("variant", BASE),
-        compiler=section.get("compiler", BASE_COMPILER),
+        compiler=section.get("compiler", USUAL_COMPILER),
         levers=tuple(section.get("levers", ())),
     )
 
@@ -167,7 +167,7 @@ def _labels(compilers: Sequence[str]) -> dict[str, str]:
         while label in labels.values():
             number += 1
             label = f"{first}-{number}"
-        labels[compiler] = "" if compiler == BASE_COMPILER else label
+        labels[compiler] = "" if compiler == USUAL_COMPILER else label
     return labels
 
 
@@ -249,7 +249,7 @@ def _product(variants: Iterable[str], compilers: tuple[str, ...]) -> Iterator[Ca
     base = _full_name(BASE)
     for name, text in written.items():
         for compiler in compilers:
-            if (name, compiler) != (base, BASE_COMPILER):
+            if (name, compiler) != (base, USUAL_COMPILER):
                 yield Candidate.of(text, compiler, labels[compiler])
 
 

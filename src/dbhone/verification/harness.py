@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from dbhone.compilation import builder, kept_builds, profile
-from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.inputs import USUAL_COMPILER, BuildInputs
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile import Profile
 from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.toolchain import find_compiler, installed
 from dbhone.compilation.transforms.base import Pass
-from dbhone.compilation.variant import parse_variant
+from dbhone.compilation.variant import USUAL, parse_variant
 from dbhone.dbms.base_server import load_server_dbms
 from dbhone.errors import MachineError, ProfileError, SourceError, ToolError, UsageError
 from dbhone.instance import data
@@ -33,9 +33,6 @@ from dbhone.session import Session
 from dbhone.source.tree import SourceTree, acquire, kept_tree
 from dbhone.verification.checks.base import Check, RegressionTests, TestPrograms
 from dbhone.versions import names_version
-
-_USUAL_COMPILER = "gcc"
-_USUAL_VARIANT = "rel"
 
 T = TypeVar("T")
 
@@ -109,7 +106,7 @@ class TestHarness:
                 hint="'hone build' with the same source and variant brings it again",
             )
         spec = _fixed(programs, build, tree) if programs.fixed else self._alike(programs, build)
-        known = kept_builds.find_made(self.session.home, spec)
+        known = kept_builds.find(self.session.home, spec.digest())
         if known is not None:
             return known
         self.notify(f"building {programs.title}")
@@ -153,11 +150,11 @@ class TestHarness:
 def _fixed(programs: TestPrograms, build: Build, tree: SourceTree) -> BuildSpec:
     """Return test programs that are the same for all builds of a tree."""
     own = build.manifest.inputs
-    name = _USUAL_COMPILER if installed(_USUAL_COMPILER) else own.compiler
+    name = USUAL_COMPILER if installed(USUAL_COMPILER) else own.compiler
     inputs = BuildInputs(
         dbms=programs.name,
         source=own.source,
-        variant=parse_variant(_USUAL_VARIANT),
+        variant=parse_variant(USUAL),
         compiler=name,
         options=own.options,
     )

@@ -20,11 +20,11 @@ from dbhone.cli.lines import FILE, check_output, facts, force_option, write_outp
 from dbhone.cli.listing import listing
 from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
-from dbhone.compilation.inputs import BuildInputs, check_profile_source
+from dbhone.compilation.inputs import BuildInputs, check_profile_source, variant_of
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.spec import check_targets
 from dbhone.compilation.timings import efficiency, timings, trace
-from dbhone.compilation.variant import Variant, parse_variant
+from dbhone.compilation.variant import USUAL, Variant
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService, recognise
@@ -37,14 +37,11 @@ from dbhone.experiment.templates import named_reference
 from dbhone.measurement.build_facts import BuildTimings
 from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_fix
-from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import known_versions
 from dbhone.units import duration, size
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.task import Scale
-
-_VARIANT = "rel"
 
 
 @hone_command(
@@ -58,7 +55,7 @@ _VARIANT = "rel"
 @click.option(
     "--variant",
     shell_complete=completing.variants,
-    help=f"Transforms, such as lto+pgo.  [default: {_VARIANT}; for ready-made ones {READY_MADE}]",
+    help=f"Transforms, such as lto+pgo.  [default: {USUAL}; for ready-made ones {READY_MADE}]",
 )
 @click.option(
     "--compiler",
@@ -141,7 +138,7 @@ def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> No
         reference = known.meaning(named_reference(chosen.profile_source))
         chosen = dataclasses.replace(chosen, profile_source=reference)
     sources = tuple(known.meaning(named_reference(source)) for source in sources)
-    variants = {source: _variant(source, chosen.variant) for source in sources}
+    variants = {source: variant_of(source, chosen.variant) for source in sources}
     for variant in variants.values():
         _check(chosen, variant)
     with context.session():
@@ -184,19 +181,6 @@ class _Options:
     timings: bool
     trace: Path | None
     force: bool
-
-
-def _variant(source: str, asked: str | None) -> Variant:
-    """Return the variant of a source. Raises UsageError for one that cannot be built."""
-    if not kind_of(parse_reference(source).kind).ready_made:
-        return parse_variant(asked or _VARIANT)
-    variant = parse_variant(asked or READY_MADE)
-    if not variant.ready_made:
-        raise UsageError(
-            f"{source} brings a ready-made server, which cannot be built as {variant.name}",
-            hint="leave --variant out, or name a source that brings the server's source",
-        )
-    return variant
 
 
 def _check(chosen: _Options, variant: Variant) -> None:
