@@ -19,26 +19,9 @@ from dbhone.measurement.record import Role, Run, Warning
 from dbhone.measurement.sample_array import SampleArray
 from tests.analysis.blocks import noisy
 from tests.analysis.columns import columns, samples_of
-from tests.report.sample_history import a_version
-from tests.report.sample_servers import a_server_run
+from tests.analysis.histories import STEPS, a_run
 
-STEPS = 6
 TRUTH = {"5.6": 1.0, "5.7": 0.9, "8.0": 0.6, "8.4": 0.5, "9.0": 0.4}
-
-
-def a_run(number: int, *versions: str, workload: str = "rows = 1000", **changes: object) -> Run:
-    """Return a history of these versions, with its control."""
-    order = ", ".join(f'"{each}"' for each in versions)
-    run = a_server_run(warnings=())
-    base, *others = versions
-    subjects = (
-        replace(a_version(base, Role.BASE), version=base),
-        replace(a_version("control", Role.CONTROL), version=base),
-        *(replace(a_version(each), version=each) for each in others),
-    )
-    experiment = f"[history]\norder = [{order}]\n[workload]\n{workload}\n"
-    run = replace(run, id=number, experiment=experiment, subjects=subjects, steps=run.steps[:STEPS])
-    return replace(run, **changes)  # type: ignore[arg-type]
 
 
 def measured(

@@ -17,9 +17,8 @@ from dbhone.capture.sql import MYSQL, OF_ROUTINE, POSTGRESQL
 from dbhone.errors import UsageError
 from dbhone.workload.workload_file import read_header, read_transactions
 from tests.capture import written_logs
-from tests.capture.written_logs import Asked, Line
+from tests.capture.written_logs import GOLDEN, Asked, Line
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "capture"
 Sessions = list[list[list[Asked]]]
 
 

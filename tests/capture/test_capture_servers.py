@@ -18,7 +18,7 @@ from dbhone.capture.servers.base import (
     parse_address,
 )
 from dbhone.errors import MachineError
-from tests.capture.test_made_up import address_of
+from tests.capture.addresses import address_of
 from tests.workload.live import started
 
 

@@ -14,8 +14,8 @@ from dbhone.capture.live import capture_live
 from dbhone.capture.servers.base import Connection, NoAnswerError, RefusedError, parse_address
 from dbhone.errors import MachineError, UsageError
 from dbhone.home import Home
+from tests.capture.addresses import address_of
 from tests.capture.pretended import ON, PUT_BACK, REMOVE, Pretended
-from tests.capture.test_made_up import address_of
 from tests.workload.live import started
 
 ADDRESS = parse_address("mysql://me@db1")

@@ -24,10 +24,10 @@ from dbhone.capture.made_up import (
     Table,
     write_made_up,
 )
-from dbhone.capture.servers.base import Address
 from dbhone.errors import UsageError
 from dbhone.workload.drivers.replay import PLUGIN, UsersData
-from tests.workload.live import Live, started
+from tests.capture.addresses import address_of
+from tests.workload.live import started
 
 ROWS = st.integers(min_value=1, max_value=60)
 
@@ -264,18 +264,6 @@ SCHEMAS = {
         "ANALYZE TABLE customer, item",
     ),
 }
-
-
-def address_of(live: Live) -> Address:
-    endpoint = live.endpoint
-    return Address(
-        protocol=endpoint.protocol.name,
-        host="localhost",
-        port=endpoint.port,
-        user=endpoint.user,
-        database=endpoint.database,
-        socket=str(endpoint.socket),
-    )
 
 
 @pytest.mark.integration

@@ -7,6 +7,7 @@ import io
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from hypothesis import strategies as st
 
@@ -185,3 +186,6 @@ def mysql_slow(lines: list[Line]) -> str:
             f"SET timestamp={int(_BEGAN.timestamp()) + line.at // 1000};\n{line.asked.sql};\n"
         )
     return written
+
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "capture"

@@ -17,8 +17,8 @@ from dbhone.errors import BuildError, HoneError, Interrupted, ToolError
 from dbhone.experiment.model import Experiment
 from dbhone.report.page import Page
 from dbhone.source.tree import recall
-from tests.report.test_run_answer import broken_page, compared_page
-from tests.source.test_source_git import Repository
+from tests.report.answered_pages import broken_page, compared_page
+from tests.source.repositories import Repository
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "guides" / "bisect.md"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.test_capture_logs import GOLDEN
+from tests.capture.written_logs import GOLDEN
 from tests.integration.hone import Hone
 
 

@@ -10,8 +10,8 @@ from dbhone.cli import generated, main
 from dbhone.cli.context import Context
 from dbhone.experiment.model import Experiment
 from dbhone.report.page import Page
-from tests.cli.test_cli_use import hone
-from tests.report.test_run_answer import broken_page, compared_page
+from tests.cli.commands import hone
+from tests.report.answered_pages import broken_page, compared_page
 
 _WORDS = ("compare", "known:mysql@5.7", "known:mysql@8.0")
 

@@ -9,7 +9,7 @@ from dbhone.measurement.store import Store
 from dbhone.session import open_session
 from tests.cli.finished_run import invoke
 from tests.serve.stored import keep
-from tests.tuner.test_search import TRUE, request, search
+from tests.tuner.searches import TRUE, request, search
 
 
 def test_the_saved_report_of_a_searchs_winner_still_tells_of_the_search(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from dbhone.home import Home
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.store import Store
 from dbhone.session import open_session
-from tests.cli.test_cli_use import hone
-from tests.experiment.test_run_lifecycle import EXPERIMENT
+from tests.cli.commands import hone
+from tests.experiment.experiment_files import WITH_BUDGET
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def home(tmp_path: Path) -> Home:
 def cut_off(home: Home) -> Run:
     """Return a run of ten minutes that was cut off before it measured anything."""
     with open_session(home) as session, Store.open(home.database) as store:
-        run = begin(parse(EXPERIMENT, name="x.toml"), session, store)
+        run = begin(parse(WITH_BUDGET, name="x.toml"), session, store)
         store.update_run(run.id, state=RunState.INTERRUPTED, seconds_added=600.0)
         return store.run(run.id)
 

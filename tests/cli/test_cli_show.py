@@ -10,8 +10,8 @@ import pytest
 from dbhone.home import Home
 from dbhone.measurement.record import Role, Run, RunState
 from dbhone.measurement.store import Store
+from tests.cli.commands import hone
 from tests.cli.finished_run import invoke, keep_finished
-from tests.cli.test_cli_use import hone
 from tests.report.sample_run import a_run, samples
 from tests.serve.stored import keep
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_cli_use import hone
+from tests.cli.commands import hone
 
 _ONE = ("--compiler", "gcc", "--variant", "lto")
 

@@ -13,7 +13,8 @@ import pytest
 
 from dbhone.measurement.store import Store
 from dbhone.own_version import own_version
-from tests.experiment.test_load import GOOD
+from tests.cli.commands import hone
+from tests.experiment.experiment_files import GOOD
 from tests.measurement.store_records import begin
 
 LEVERS = """\
@@ -32,13 +33,6 @@ beyond = { like = "far", optional = true }
 suite = "sysbench:micro"
 size = "smoke"
 """
-
-
-def hone(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dbhone", "--home", str(home), *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=home.parent)
-    assert "Traceback" not in done.stdout + done.stderr
-    return done
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import click
 import pytest
 
 from dbhone import registry
-from tests.cli.test_cli_use import hone
+from tests.cli.commands import hone
 
 COMMANDS = registry.load_all("dbhone.cli.commands", click.Command, what="command")
 

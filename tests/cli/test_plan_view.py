@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dbhone.cli import plan_view
-from tests.experiment.test_load import GOOD
-from tests.experiment.test_planning import planned
-from tests.experiment.test_verification import SMOKE
+from tests.experiment.experiment_files import GOOD, SMOKE
+from tests.experiment.planned import planned
 
 TOGETHER = "3 subjects: same results as the base, consistent data"
 

@@ -23,7 +23,7 @@ from dbhone.measurement.record import Run
 from dbhone.measurement.store import Store
 from dbhone.session import Session, open_session
 from tests.cli.finished_run import keep_finished
-from tests.experiment.test_load import GOOD
+from tests.experiment.experiment_files import GOOD
 from tests.report.sample_run import a_run
 
 

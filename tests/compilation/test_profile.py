@@ -17,7 +17,7 @@ from dbhone.compilation import builder, kept_builds, profile
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile import FinishedTraining, Profile
-from dbhone.compilation.profile_counts import Counters, counters_of, counters_of_build
+from dbhone.compilation.profile_counts import Counters, counters_of_build
 from dbhone.compilation.toolchain import find_compiler, installed
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
@@ -29,48 +29,7 @@ from dbhone.source.tree import SourceTree
 from tests.compilation.compilers import GCC
 from tests.compilation.plain_build import plain_build
 from tests.compilation.tiny import WORK, Tiny, make_spec, make_tree, output_of
-
-
-def instrumented(tree: SourceTree, session: Session, compiler: str) -> Build:
-    spec = make_spec(tree, "pgo", compiler=compiler, pass_=Pass.INSTRUMENT)
-    return builder.make(spec, session, print)
-
-
-def training(
-    build: Build,
-    counters: Path,
-    session: Session,
-    compiler: str,
-    *,
-    began: float,
-    workload: object = ("main",),
-) -> FinishedTraining:
-    return FinishedTraining(
-        build=build,
-        compiler=find_compiler(compiler),
-        counters=counters_of(find_compiler(compiler), counters, session),
-        key=profile.training_key(build, workload),
-        began=began,
-        trained_on=("main",),
-        seconds=1.5,
-    )
-
-
-def train(
-    tree: SourceTree,
-    session: Session,
-    compiler: str,
-    build: Build | None = None,
-    *,
-    workload: object = ("main",),
-) -> Profile:
-    build = build or instrumented(tree, session, compiler)
-    counters = session.workdir("counters")
-    env = os.environ | counters_of(find_compiler(compiler), counters, session).environment
-    began = time.time()
-    subprocess.run([build.path("program")], env=env, check=True, capture_output=True)
-    finished = training(build, counters, session, compiler, began=began, workload=workload)
-    return profile.collect(finished, session)
+from tests.compilation.trainings import instrumented, train, training
 
 
 def test_a_trained_build_uses_its_profile(

@@ -28,8 +28,8 @@ from dbhone.source.derive import apply_edits
 from dbhone.source.tree import SourceTree
 from dbhone.workload.task import Scale
 from tests.compilation.plain_build import plain_build
-from tests.compilation.test_profile import train
 from tests.compilation.tiny import Tiny, make_spec, make_tree
+from tests.compilation.trainings import train
 
 INPUTS = BuildInputs(dbms="tiny", source="git:tiny@1", variant=parse_variant("pgo"))
 TRAINING = Training(suite="speedtest1", scale=Scale(size="smoke"), sets=("main",))

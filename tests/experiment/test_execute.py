@@ -48,9 +48,8 @@ from dbhone.verification.outcome import (
 )
 from dbhone.verification.verify import Verification
 from tests.compilation.tiny import make_tree
+from tests.experiment.experiment_files import CONFIGURED, GOOD
 from tests.experiment.pretended import pretended_build
-from tests.experiment.test_load import GOOD
-from tests.experiment.test_requested_settings import EXPERIMENT as CONFIGURED
 from tests.measurement.store_records import invocation
 
 

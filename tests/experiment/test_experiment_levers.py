@@ -9,7 +9,7 @@ from dbhone.experiment.levers import apply_levers, lacking, uses_huge_pages
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.instance import applied_levers
-from tests.instance.test_applied_levers import OFFER
+from tests.instance.offers import OFFER
 
 TEXT = """\
 title = "t"

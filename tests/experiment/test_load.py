@@ -11,32 +11,7 @@ from dbhone.experiment.load import load_file, load_named, parse
 from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.measurement.record import Role
 from dbhone.workload.task import Scale
-
-GOOD = """\
-title = "a small comparison"
-base = "rel"
-
-[sources]
-sqlite = "apt:sqlite3"
-
-[subjects]
-rel = { dbms = "sqlite", source = "sqlite" }
-control = { like = "rel", rebuild = true }
-pgo = { like = "rel", variant = "lto+pgo", compiler = "clang", optional = true }
-
-[training]
-sets = ["main"]
-
-[workload]
-suite = "speedtest1"
-size = "smoke"
-
-[design]
-target = "2%"
-budget = "1m30s"
-seed = 7
-blocks = { min = 3, max = 9 }
-"""
+from tests.experiment.experiment_files import GOOD
 
 
 def subject(text: str, name: str) -> SubjectDeclaration:

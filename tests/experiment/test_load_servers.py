@@ -17,39 +17,10 @@ from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.suite import Regime
 from dbhone.workload.task import Scale
-
-GOOD = """\
-title = "t"
-base = "rel"
-
-[sources]
-pg = "apt:postgresql"
-
-[subjects]
-rel = { dbms = "postgresql", source = "pg" }
-control = { like = "rel" }
-pgo = { like = "rel", variant = "pgo" }
-big = { like = "rel", settings = { work_mem = "64MB", jit = true } }
-
-[training]
-sets = ["point-query", "update-index"]
-shares = { update-index = 3 }
-
-[workload]
-suite = "sysbench:micro"
-sets = ["update-index", "read-write_range=10"]
-size = "smoke"
-threads = [1, 4]
-regime = "os-cached"
-rows = 5000
-seconds = "2s"
-
-[config]
-set = { shared_buffers = "1GB", work_mem = "4MB" }
-"""
+from tests.experiment.experiment_files import EMBEDDED, GOOD_SERVERS
 
 
-def training_of(text: str = GOOD) -> Training:
+def training_of(text: str = GOOD_SERVERS) -> Training:
     training = parse(text, name="x.toml").subject("pgo").training
     assert training is not None
     return training
@@ -63,27 +34,32 @@ def settings_of(text: str) -> dict[str, dict[str, str]]:
 
 
 def test_names_of_sets_may_be_short_where_one_alone_begins_so() -> None:
-    assert parse(GOOD, name="x.toml").sets == ("update-index_range=100", "read-write_range=10")
+    assert parse(GOOD_SERVERS, name="x.toml").sets == (
+        "update-index_range=100",
+        "read-write_range=10",
+    )
     training = training_of()
     assert training.sets == ("point-query_range=100", "update-index_range=100")
     assert training.shares == (1.0, 3.0)
 
 
 def test_a_server_is_trained_with_the_settings_of_the_experiment_and_not_of_a_subject() -> None:
-    text = GOOD.replace('variant = "pgo" }', 'variant = "pgo", settings = { jit = false } }')
+    text = GOOD_SERVERS.replace(
+        'variant = "pgo" }', 'variant = "pgo", settings = { jit = false } }'
+    )
     trained = {wanted.name: wanted.value for wanted in training_of(text).settings}
     assert trained == {"shared_buffers": "1GB", "work_mem": "4MB"}
     assert settings_of(text)["pgo"].keys() == {*trained, "jit"}
 
 
 def test_settings_of_a_subject_stand_before_those_of_the_experiment() -> None:
-    subjects = settings_of(GOOD)
+    subjects = settings_of(GOOD_SERVERS)
     assert subjects["rel"] == {"shared_buffers": "1GB", "work_mem": "4MB"}
     assert subjects["big"] == {"shared_buffers": "1GB", "work_mem": "64MB", "jit": "on"}
 
 
 def test_the_same_build_with_other_settings_is_no_control() -> None:
-    roles = {each.name: each.role for each in parse(GOOD, name="x.toml").subjects}
+    roles = {each.name: each.role for each in parse(GOOD_SERVERS, name="x.toml").subjects}
     assert roles["control"] is Role.CONTROL
     assert roles["big"] is Role.CANDIDATE
 
@@ -97,7 +73,7 @@ plain = { like = "jemalloc", levers = [] }
 
 
 def with_levers(levers: str = LEVERS) -> str:
-    return GOOD.replace("\n[training]", f"{levers}\n[training]")
+    return GOOD_SERVERS.replace("\n[training]", f"{levers}\n[training]")
 
 
 def test_levers_are_canonical_inherited_and_part_of_what_a_subject_is() -> None:
@@ -140,7 +116,7 @@ def test_an_embedded_dbms_has_no_levers() -> None:
 
 
 def test_the_scale_is_what_is_said() -> None:
-    scale = parse(GOOD, name="x.toml").scale
+    scale = parse(GOOD_SERVERS, name="x.toml").scale
     assert scale.threads == (1, 4)
     assert scale.regime is Regime.OS_CACHED
     assert scale.data == {"rows": 5000}
@@ -152,20 +128,20 @@ def test_the_scale_is_what_is_said() -> None:
 
 
 def test_a_subject_runs_like_another_unless_its_settings_differ() -> None:
-    experiment = parse(GOOD, name="x.toml")
+    experiment = parse(GOOD_SERVERS, name="x.toml")
     alike = {each.name: each.runs_like(experiment.base) for each in experiment.subjects}
     assert alike == {"rel": True, "control": True, "pgo": True, "big": False}
 
 
 def test_cpus_may_sleep_and_time_is_allotted_unless_the_experiment_says_otherwise() -> None:
-    usual = parse(GOOD, name="x.toml")
-    other = parse(f"{GOOD}\n[design]\nawake = true\nallot = false\n", name="x.toml")
+    usual = parse(GOOD_SERVERS, name="x.toml")
+    other = parse(f"{GOOD_SERVERS}\n[design]\nawake = true\nallot = false\n", name="x.toml")
     assert (usual.awake, usual.allot) == (False, True)
     assert (other.awake, other.allot) == (True, False)
 
 
 def test_slices_are_chosen_by_themselves_unless_it_is_said_how() -> None:
-    assert parse(GOOD, name="x.toml").slices is Slices.AUTO
+    assert parse(GOOD_SERVERS, name="x.toml").slices is Slices.AUTO
     assert designed("fresh").slices is Slices.FRESH
     with pytest.raises(ExperimentError, match="write one of auto, fresh, short"):
         designed("quick")
@@ -173,10 +149,10 @@ def test_slices_are_chosen_by_themselves_unless_it_is_said_how() -> None:
 
 @pytest.mark.parametrize("word", ["short", "frozen"])
 def test_short_slices_are_refused_where_that_cannot_be_done(word: str) -> None:
-    warm = GOOD.replace("os-cached", "cached")
+    warm = GOOD_SERVERS.replace("os-cached", "cached")
     assert designed(word, warm).slices is Slices.SHORT
     with pytest.raises(ExperimentError, match="only one server is up at a time"):
-        designed(word, GOOD.replace("os-cached", "cold"))
+        designed(word, GOOD_SERVERS.replace("os-cached", "cold"))
     with pytest.raises(ExperimentError, match="only one server is up at a time"):
         designed(f'{word}"\nservers = "one', warm)
 
@@ -188,11 +164,11 @@ def test_one_server_is_up_at_a_time_where_the_memory_has_no_room_for_all(
     monkeypatch: pytest.MonkeyPatch, gigabytes: int, servers: Servers
 ) -> None:
     monkeypatch.setattr("dbhone.instance.memory.memory_for", lambda _: gigabytes * 1024**3)
-    assert parse(GOOD, name="x.toml").servers is servers  # four caches of 1 GB
+    assert parse(GOOD_SERVERS, name="x.toml").servers is servers  # four caches of 1 GB
     for word in (Servers.ONE, Servers.ALL):
-        asked = parse(f'{GOOD}\n[design]\nservers = "{word.value}"\n', name="x.toml")
+        asked = parse(f'{GOOD_SERVERS}\n[design]\nservers = "{word.value}"\n', name="x.toml")
         assert asked.servers is word
-    cold = parse(GOOD.replace("os-cached", "cold"), name="x.toml")
+    cold = parse(GOOD_SERVERS.replace("os-cached", "cold"), name="x.toml")
     assert cold.servers is Servers.ALL
     assert cold.one_by_one
 
@@ -204,7 +180,7 @@ def test_how_many_servers_are_up_is_no_question_without_servers() -> None:
         parse(re.sub(r"^\[design\]$", '[design]\nservers = "one"', text, flags=re.M), name="x.toml")
 
 
-def designed(slices: str, text: str = GOOD) -> Experiment:
+def designed(slices: str, text: str = GOOD_SERVERS) -> Experiment:
     return parse(f'{text}\n[design]\nslices = "{slices}"\n', name="x.toml")
 
 
@@ -214,7 +190,7 @@ def test_training_runs_each_set_for_its_share_with_one_number_of_clients() -> No
     assert {run.threads for run in runs} == {4}
 
 
-ELSEWHERE = GOOD.replace("shares = { update-index = 3 }", 'suite = "ycsb"').replace(
+ELSEWHERE = GOOD_SERVERS.replace("shares = { update-index = 3 }", 'suite = "ycsb"').replace(
     'sets = ["point-query", "update-index"]', 'sets = ["workload-a", "workload-c"]'
 )
 
@@ -230,7 +206,7 @@ def test_what_is_trained_on_another_suite_is_held_out_everywhere() -> None:
 
 
 def test_each_subject_may_be_trained_on_a_suite_of_its_own() -> None:
-    text = GOOD.replace(
+    text = GOOD_SERVERS.replace(
         'variant = "pgo" }', 'variant = "pgo", train = ["workload-a"], train_suite = "ycsb" }'
     )
     text = text.replace("\nbig =", '\nown = { like = "rel", variant = "pgo" }\nbig =')
@@ -283,24 +259,11 @@ def test_a_training_elsewhere_that_cannot_be_meant_is_refused(
     ],
 )
 def test_what_cannot_be_meant_is_refused(old: str, new: str, said: str) -> None:
-    assert old in GOOD
+    assert old in GOOD_SERVERS
     with pytest.raises(UsageError) as refused:
-        parse(GOOD.replace(old, new), name="x.toml")
+        parse(GOOD_SERVERS.replace(old, new), name="x.toml")
     assert said in f"{refused.value.message} {refused.value.hint}"
     assert "x.toml" in refused.value.message
-
-
-EMBEDDED = """\
-title = "t"
-base = "rel"
-[sources]
-s = "apt:sqlite3"
-[subjects]
-rel = { dbms = "sqlite", source = "s" }
-o3 = { like = "rel", variant = "o3" }
-[workload]
-suite = "speedtest1"
-"""
 
 
 @pytest.mark.parametrize("said", ["threads = [4]\n", 'cache = "1G"\n'])
@@ -379,13 +342,13 @@ def test_hiroi10s_settings_and_transactions_are_trained_on_and_measured() -> Non
 
 
 def test_a_plan_tells_how_long_a_block_takes() -> None:
-    experiment = parse(GOOD, name="x.toml")
+    experiment = parse(GOOD_SERVERS, name="x.toml")
     tasks, warm_ups, subjects = 4, 3, 4
     settling = tasks * 4 * 0.1
     assert ServerTarget.block_seconds(experiment, subjects) == pytest.approx(
         subjects * ((tasks + warm_ups) * 2.3 + settling + 5.0)
     )
-    cold = parse(GOOD.replace("os-cached", "cold"), name="x.toml")
+    cold = parse(GOOD_SERVERS.replace("os-cached", "cold"), name="x.toml")
     assert ServerTarget.block_seconds(cold, subjects) == pytest.approx(
         subjects * tasks * (2.3 + 5.0)
     )
@@ -399,7 +362,7 @@ more = { like = "big", vary = { jit = [true, false], work_mem = ["8MB", "9MB"] }
 
 
 def test_one_line_varies_settings_and_keeps_the_others() -> None:
-    text = GOOD.replace(VARIED.splitlines(keepends=True)[0], VARIED)
+    text = GOOD_SERVERS.replace(VARIED.splitlines(keepends=True)[0], VARIED)
     subjects = settings_of(text)
     varied = [name for name in subjects if name.startswith("more")]
     assert varied == ["more-on-8MB", "more-on-9MB", "more-off-8MB", "more-off-9MB"]
@@ -409,6 +372,6 @@ def test_one_line_varies_settings_and_keeps_the_others() -> None:
 
 
 def test_a_name_that_varying_makes_twice_is_refused() -> None:
-    text = GOOD.replace(VARIED.splitlines(keepends=True)[0], VARIED)
+    text = GOOD_SERVERS.replace(VARIED.splitlines(keepends=True)[0], VARIED)
     with pytest.raises(ExperimentError, match="two subjects would be named more-on-8MB"):
         parse(text.replace("control =", '"more-on-8MB" ='), name="x.toml")

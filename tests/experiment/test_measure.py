@@ -42,9 +42,8 @@ from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.task import Task
 from tests.analysis.columns import columns
 from tests.compilation.tiny import make_tree
+from tests.experiment.experiment_files import EMBEDDED, GOOD_SERVERS
 from tests.experiment.pretended import GARBAGE, GOOD, pretended_build
-from tests.experiment.test_load_servers import EMBEDDED
-from tests.experiment.test_load_servers import GOOD as SERVERS
 from tests.measurement.store_records import NEW_RUN, a_slice, subject
 
 # A pretended driver can be as regular as a clock: only the number of blocks may end it.
@@ -580,8 +579,8 @@ def test_what_the_machine_cannot_do_is_refused_before_anything_starts(
 
     monkeypatch.setattr(idle_inhibitor, "refusal", lambda: "there is a quota")
     monkeypatch.setattr(page_cache, "check_evictable", keep)
-    check_conditions(parse(SERVERS, name="x.toml"), session)
+    check_conditions(parse(GOOD_SERVERS, name="x.toml"), session)
     with pytest.raises(MachineError, match="the CPUs cannot be kept awake: there is a quota"):
-        check_conditions(parse(f"{SERVERS}\n[design]\nawake = true\n", name="x.toml"), session)
+        check_conditions(parse(f"{GOOD_SERVERS}\n[design]\nawake = true\n", name="x.toml"), session)
     with pytest.raises(MachineError, match="keeps it all"):
-        check_conditions(parse(SERVERS.replace("os-cached", "cold"), name="x.toml"), session)
+        check_conditions(parse(GOOD_SERVERS.replace("os-cached", "cold"), name="x.toml"), session)

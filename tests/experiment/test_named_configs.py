@@ -15,7 +15,7 @@ from dbhone.errors import UnknownName, UsageError
 from dbhone.experiment.load import parse
 from dbhone.experiment.named_configs import config_names, load_config
 from dbhone.instance.memory import Yardstick, scaled
-from tests.experiment.test_requested_settings import EXPERIMENT
+from tests.experiment.experiment_files import CONFIGURED
 from tests.instance.places import place_below
 
 PLACE = place_below(Path("/i"))
@@ -65,7 +65,7 @@ class TestConfig:
             assert each.why or "% of" not in each.value, setting
 
     def test_an_experiment_may_use_it(self, name: str) -> None:
-        found = parse(f'{EXPERIMENT}use = "{name}"\n', name="x.toml")
+        found = parse(f'{CONFIGURED}use = "{name}"\n', name="x.toml")
         config = load_config(name)
         for subject in found.subjects:
             used = [each for each in subject.settings if each.origin is Origin.CONFIG]
@@ -76,13 +76,13 @@ class TestConfig:
 
 def test_a_config_that_does_not_exist_is_refused_with_the_nearest() -> None:
     with pytest.raises(UnknownName, match=r"x\.toml:16: config\.use: there is no config") as caught:
-        parse(f'{EXPERIMENT}use = "hiroi10-8"\n', name="x.toml")
+        parse(f'{CONFIGURED}use = "hiroi10-8"\n', name="x.toml")
     assert caught.value.hint is not None
     assert "'hiroi10-8.0'" in caught.value.hint
 
 
 def test_a_config_for_another_dbms_is_refused() -> None:
-    text = EXPERIMENT.replace('"mariadb"', '"postgresql"') + 'use = "kinoshita"\n'
+    text = CONFIGURED.replace('"mariadb"', '"postgresql"') + 'use = "kinoshita"\n'
     with pytest.raises(UsageError, match="kinoshita is not for postgresql") as caught:
         parse(text, name="x.toml")
     assert caught.value.hint is not None

@@ -21,7 +21,7 @@ from dbhone.instance.server import Server
 from dbhone.measurement.record import Warning
 from dbhone.measurement.series import MEMORY, PACE, Readings, Series
 from dbhone.workload.drivers.base import DriverReport, StepResult
-from tests.experiment.test_load_servers import EMBEDDED
+from tests.experiment.experiment_files import EMBEDDED
 
 FILE = """\
 title = "What do they do?"

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
-from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.transforms.base import Pass
-from dbhone.errors import HoneError, ToolError
-from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Stage
-from dbhone.experiment.load import load_shipped, parse, shipped_names
-from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.load import load_shipped, shipped_names
 from dbhone.experiment.plan import (
     DONE,
     CheckSubjects,
@@ -21,59 +16,14 @@ from dbhone.experiment.plan import (
     Cost,
     DataCost,
     Fetch,
-    Plan,
     PlanProgress,
     PostLink,
     Train,
     Verify,
 )
 from dbhone.experiment.planning import make_plan
-from tests.experiment.test_load import GOOD
-
-
-class Known(BuildEstimator):
-    """An estimator that was told all it knows.
-
-    By variant: the seconds of a build, 10 for others, and how many of its steps are ``kept``.
-    """
-
-    def __init__(
-        self,
-        seconds: Mapping[str, float] | None = None,
-        *,
-        kept: Mapping[str, int] | None = None,
-        absent: frozenset[str] = frozenset(),
-        data: DataCost | None = None,
-    ) -> None:
-        self._data_cost = data
-        self._seconds = seconds or {}
-        self._kept_steps = kept or {}
-        self._absent = absent
-
-    def is_kept(self, reference: str) -> bool:
-        return True
-
-    def identity(self, inputs: BuildInputs, pass_: Pass) -> str:
-        chosen = inputs.model_dump_json(exclude={"variant"})
-        return f"{chosen} {pass_} {'' if pass_ is Pass.INSTRUMENT else inputs.variant.name}"
-
-    def kept(self, subject: SubjectDeclaration) -> int:
-        return self._kept_steps.get(subject.inputs.variant.name, 0)
-
-    def cost(self, inputs: BuildInputs, pass_: Pass) -> Cost:
-        return Cost(seconds=self._seconds.get(inputs.variant.name, 10.0))
-
-    def data(self, *_: object, **__: object) -> DataCost | None:
-        return self._data_cost
-
-    def absence(self, experiment: Experiment, subject: SubjectDeclaration) -> HoneError | None:
-        return ToolError("it is not there") if subject.name in self._absent else None
-
-
-def planned(
-    text: str, estimator: Known | None = None, progress: PlanProgress | None = None
-) -> Plan:
-    return make_plan(parse(text, name="x.toml"), estimator or Known(), progress)
+from tests.experiment.experiment_files import GOOD
+from tests.experiment.planned import Known, planned
 
 
 def test_a_plan_names_every_step() -> None:

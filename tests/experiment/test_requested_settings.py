@@ -9,31 +9,13 @@ import pytest
 from dbhone.dbms.base_settings import Origin
 from dbhone.errors import UsageError
 from dbhone.experiment.load import load_file, parse
-from tests.experiment.test_load_servers import EMBEDDED
-
-EXPERIMENT = """\
-title = "t"
-base = "a"
-
-[sources]
-s = "dir:/s"
-
-[subjects]
-a = { dbms = "mariadb", source = "s" }
-b = { like = "a", settings = { sync_binlog = 0 } }
-
-[workload]
-suite = "sysbench:micro"
-size = "smoke"
-
-[config]
-"""
+from tests.experiment.experiment_files import CONFIGURED, EMBEDDED
 
 
 def test_a_settings_file_is_looked_for_beside_the_experiment(tmp_path: Path) -> None:
     (tmp_path / "my.cnf").write_text("[mysqld]\nmax_connections = 77\n")
     file = tmp_path / "x.toml"
-    file.write_text(f'{EXPERIMENT}file = "my.cnf"\nset = {{ sync_binlog = 1 }}\n')
+    file.write_text(f'{CONFIGURED}file = "my.cnf"\nset = {{ sync_binlog = 1 }}\n')
     first, second, _ = load_file(file).subjects
     said = [(each.name, each.value, each.origin) for each in first.settings]
     assert said == [
@@ -44,7 +26,7 @@ def test_a_settings_file_is_looked_for_beside_the_experiment(tmp_path: Path) -> 
 
 
 def test_a_subject_s_own_setting_goes_before_the_config_s_however_it_is_spelled() -> None:
-    text = EXPERIMENT + 'set = { "sync-binlog" = 1, loose_sync_binlog = 2 }\n'
+    text = CONFIGURED + 'set = { "sync-binlog" = 1, loose_sync_binlog = 2 }\n'
     first, second, _ = parse(text, name="x.toml").subjects
     assert [setting.name for setting in first.settings] == ["sync-binlog", "loose_sync_binlog"]
     assert [(setting.name, setting.value) for setting in second.settings] == [("sync_binlog", "0")]
@@ -68,7 +50,7 @@ def test_one_that_cannot_be_followed_is_told(
     if content is not None:
         (tmp_path / "my.cnf").write_bytes(content)
     file = tmp_path / "x.toml"
-    file.write_text(f'{EXPERIMENT}file = "my.cnf"\n')
+    file.write_text(f'{CONFIGURED}file = "my.cnf"\n')
     with pytest.raises(UsageError, match=said) as caught:
         load_file(file)
     assert hint in (caught.value.hint or "")

@@ -16,14 +16,14 @@ from dbhone.experiment.planning import make_plan
 from dbhone.experiment.room import check_caches, check_disk, check_open_files, check_room
 from dbhone.home import Home
 from dbhone.session import Session
-from tests.experiment.test_load_servers import GOOD
-from tests.experiment.test_planning import Known
+from tests.experiment.experiment_files import GOOD_SERVERS
+from tests.experiment.planned import Known
 
 GIB = 1024**3
 
 
 def declared(design: str = "") -> Experiment:
-    return parse(f"{GOOD}\n[design]\n{design}\n", name="x.toml")
+    return parse(f"{GOOD_SERVERS}\n[design]\n{design}\n", name="x.toml")
 
 
 def test_servers_that_do_not_fit_together_are_refused_unless_one_is_up_at_a_time(
@@ -42,7 +42,7 @@ def test_settings_that_need_more_open_files_than_may_be_are_refused_by_the_subje
 ) -> None:
     monkeypatch.setattr("dbhone.instance.open_files.most_open_files", lambda: 4096)
     check_open_files(declared())
-    wanted = GOOD.replace('work_mem = "64MB"', "max_files_per_process = 5000")
+    wanted = GOOD_SERVERS.replace('work_mem = "64MB"', "max_files_per_process = 5000")
     with pytest.raises(MachineError, match="the server of big needs 5,064 open files"):
         check_open_files(parse(wanted, name="x.toml"))
 

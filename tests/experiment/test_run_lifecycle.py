@@ -13,16 +13,14 @@ from dbhone.home import Home
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.store import Store
 from dbhone.session import Session, open_session
-from tests.experiment.test_load_servers import EMBEDDED
+from tests.experiment.experiment_files import WITH_BUDGET
 from tests.measurement.store_records import STEPS, subject
-
-EXPERIMENT = f'{EMBEDDED}[design]\nbudget = "8m"\n'
 
 
 def test_a_run_that_was_measured_without_a_control_goes_on_without_one(
     store: Store, session: Session
 ) -> None:
-    experiment = parse(EXPERIMENT, name="x.toml")
+    experiment = parse(WITH_BUDGET, name="x.toml")
     assert [each.name for each in experiment.subjects] == ["rel", "o3", "control"]
     run = begin(experiment, session, store)
     assert as_begun(experiment, run) == experiment
@@ -34,7 +32,7 @@ def test_a_run_that_was_measured_without_a_control_goes_on_without_one(
 def _ended(store: Store, session: Session, why: str) -> Run:
     """Return a run that ended after ten minutes, of a session that ended with it."""
     with open_session(Home(session.home.root)) as earlier:
-        run = begin(parse(EXPERIMENT, name="x.toml"), earlier, store)
+        run = begin(parse(WITH_BUDGET, name="x.toml"), earlier, store)
     store.update_run(run.id, state=RunState.DONE, stopped_by=why, seconds_added=600.0)
     return store.run(run.id)
 
@@ -97,7 +95,7 @@ def test_a_run_that_has_what_it_wanted_does_not_go_on(
 
 def test_a_run_that_is_being_executed_is_left_alone(store: Store, session: Session) -> None:
     with open_session(Home(session.home.root)) as other:
-        run = begin(parse(EXPERIMENT, name="x.toml"), other, store)
+        run = begin(parse(WITH_BUDGET, name="x.toml"), other, store)
         with pytest.raises(UsageError, match="executed by another"):
             take_over(run, session, store, budget=900.0)
     assert store.run(run.id) == run

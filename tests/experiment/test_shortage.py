@@ -14,7 +14,7 @@ from dbhone.experiment.plan import PlanProgress
 from dbhone.experiment.planning import make_plan
 from dbhone.experiment.shortage import Shortage, shortage
 from dbhone.home import Home
-from tests.experiment.test_planning import Known
+from tests.experiment.planned import Known
 
 
 @pytest.mark.parametrize("name", shipped_names())

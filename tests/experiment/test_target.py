@@ -18,8 +18,8 @@ from dbhone.workload import suite_tasks
 from dbhone.workload.suite import Regime
 from dbhone.workload.task import Scale
 from tests.compilation.plain_build import plain_build
+from tests.experiment.experiment_files import EMBEDDED
 from tests.experiment.pretended import pretended_build
-from tests.experiment.test_load_servers import EMBEDDED
 
 
 def test_the_programs_of_a_block_are_read_anew_in_the_layouts_of_its_subjects_too(

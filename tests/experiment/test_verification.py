@@ -28,12 +28,10 @@ from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import Verification, expected_seconds, lists_of
 from tests.compilation.plain_build import plain_build
 from tests.dbms.mysql_trees import Tree as MysqlTree
-from tests.experiment.test_load import GOOD
-from tests.experiment.test_planning import planned
+from tests.experiment.experiment_files import GOOD, SMOKE
+from tests.experiment.planned import planned
 from tests.files import put
 from tests.package.builds import server_build
-
-SMOKE = f'{GOOD}\n[verification]\ngrade = "smoke"\n'
 
 
 def verifications(text: str) -> list[Verify]:

@@ -22,7 +22,7 @@ from dbhone.experiment.warnings import (
 from dbhone.instance.settings import ResolvedSettings, Translated
 from dbhone.measurement.record import Sliced, Warning
 from dbhone.measurement.store import Done
-from tests.experiment.test_load_servers import GOOD
+from tests.experiment.experiment_files import GOOD_SERVERS
 from tests.measurement.store_records import a_slice
 
 
@@ -153,10 +153,10 @@ def test_settings_that_changed_since_a_run_began_are_named() -> None:
     )
 
 
-AWAKE = parse(f"{GOOD}\n[design]\nawake = true\n", name="x.toml")
-COLD = parse(GOOD.replace("os-cached", "cold"), name="x.toml")
-ONE = parse(f'{GOOD}\n[design]\nservers = "one"\n', name="x.toml")
-PLAIN = parse(GOOD, name="x.toml")
+AWAKE = parse(f"{GOOD_SERVERS}\n[design]\nawake = true\n", name="x.toml")
+COLD = parse(GOOD_SERVERS.replace("os-cached", "cold"), name="x.toml")
+ONE = parse(f'{GOOD_SERVERS}\n[design]\nservers = "one"\n', name="x.toml")
+PLAIN = parse(GOOD_SERVERS, name="x.toml")
 
 
 def test_a_footnote_names_the_conditions() -> None:

@@ -20,6 +20,7 @@ from dbhone.errors import MachineError, ToolError
 from dbhone.home import Home
 from dbhone.process import Finished, Process, lines, run
 from dbhone.session import open_session
+from tests.foundation.processes import is_running, wait_until_gone
 
 _SPAWNER = """\
 import subprocess, sys, pathlib
@@ -35,19 +36,6 @@ if len(sys.argv) > 2: import time; time.sleep(600)
 
 def python(code: str, *arguments: str, cwd: Path, timeout: float | None = None) -> Command:
     return Command(argv=(sys.executable, "-c", code, *arguments), cwd=cwd, timeout=timeout)
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except (FileNotFoundError, ProcessLookupError):  # it may go while its file is being read
-        return False
-
-
-def wait_until_gone(pid: int) -> None:
-    """Wait as long as it takes; the test's own time limit is the bound."""
-    while is_running(pid):
-        time.sleep(0.01)
 
 
 def test_output_and_exit_code_are_returned(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from dbhone.home import Home
 from dbhone.process import Finished, Process, can_enclose, run, why_not_enclosed
 from dbhone.program_folders import program_folders, python_folders
 from dbhone.sandbox import GO_FD, Sandbox, argv_of
-from tests.foundation.test_process import is_running, wait_until_gone
+from tests.foundation.processes import is_running, wait_until_gone
 
 enclosing = pytest.mark.skipif(not can_enclose(), reason=str(why_not_enclosed()))
 pytestmark = enclosing

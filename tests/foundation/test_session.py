@@ -12,7 +12,7 @@ import pytest
 from dbhone.errors import MachineError
 from dbhone.home import Home
 from dbhone.session import is_alive, open_session, open_traceless_session
-from tests.foundation.test_process import wait_until_gone
+from tests.foundation.processes import wait_until_gone
 
 _DYING = """\
 import os, pathlib, subprocess, sys

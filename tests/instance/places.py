@@ -16,3 +16,8 @@ def place_below(root: Path) -> InstanceDir:
         scratch=root / "tmp",
         log=root / "log",
     )
+
+
+def place_in(root: Path) -> InstanceDir:
+    (root / "run").mkdir()
+    return place_below(root)

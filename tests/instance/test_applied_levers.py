@@ -17,20 +17,10 @@ from dbhone.errors import UnknownName, UsageError
 from dbhone.instance import applied_levers
 from dbhone.instance.host_state import read_host_capabilities
 from dbhone.instance.levers._pinned import cpu_list, parse_cpus
-from dbhone.instance.levers.base import HostCapabilities, LeverContext, ObservedState
+from dbhone.instance.levers.base import LeverContext, ObservedState
 from tests.instance import lives
+from tests.instance.offers import OFFER
 
-OFFER = HostCapabilities(
-    cpus=frozenset(range(4)),
-    numa_nodes=2,
-    libraries={"libjemalloc.so.2": Path("/lib/jemalloc"), "libtcmalloc.so.4": Path("/lib/tc")},
-    programs={"numactl": Path("/usr/bin/numactl")},
-    huge_page_bytes=2 * 1024**2,
-    huge_pages=1000,
-    huge_pages_free=900,
-    may_share_huge=False,
-    group=995,
-)
 NEED = LeverContext(value="", dbms=lives.Mariadb(), cache_bytes=1024**3, servers=1)
 NOTHING = ObservedState(
     files=frozenset(), cpus=frozenset({OFFER.cpus}), huge_bytes=0, numa_policies=frozenset()

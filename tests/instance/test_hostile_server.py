@@ -28,8 +28,8 @@ from dbhone.workload.drivers.base import EmbeddedDriver, load_driver_of
 from dbhone.workload.suite import load
 from dbhone.workload.suite_tasks import tasks
 from dbhone.workload.task import Scale
-from tests.foundation.test_process import is_running
-from tests.instance.test_server import Stubborn, pretended, session
+from tests.foundation.processes import is_running
+from tests.instance.pretended_servers import Stubborn, pretended, session
 
 __all__ = ["session"]  # a fixture
 

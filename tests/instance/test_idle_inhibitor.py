@@ -11,7 +11,7 @@ import pytest
 
 from dbhone.errors import ToolError
 from dbhone.instance.idle_inhibitor import IdleInhibitor, refusal
-from tests.foundation.test_process import is_running
+from tests.foundation.processes import is_running
 
 CPU = min(os.sched_getaffinity(0))
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.dbms.base_server import InstanceDir, SizingHints
+from dbhone.dbms.base_server import SizingHints
 from dbhone.errors import ServerError
 from tests.files import put
 from tests.instance.lives import Mariadb
-from tests.instance.places import place_below
+from tests.instance.places import place_in
 
 DBMS = Mariadb()
 HELP = """\
@@ -34,11 +34,6 @@ ssl-ca
 To see what variables a running server is using, type
 'SELECT * FROM INFORMATION_SCHEMA.GLOBAL_VARIABLES' instead of 'mysqld --verbose --help'.
 """
-
-
-def place_in(root: Path) -> InstanceDir:
-    (root / "run").mkdir()
-    return place_below(root)
 
 
 def prefix_with(root: Path, *files: str) -> Path:

@@ -9,7 +9,7 @@ import pytest
 from dbhone.dbms.base_server import Installation, SizingHints
 from dbhone.dbms.myrocks import PLUGIN as MYROCKS
 from dbhone.dbms.mysql import PLUGIN as DBMS
-from tests.instance.test_mysql_lifecycle import place_in
+from tests.instance.places import place_in
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import psutil
@@ -19,16 +17,16 @@ from dbhone.account import NAME
 from dbhone.dbms._mysql_protocol import MYSQL
 from dbhone.dbms._postgresql_protocol import POSTGRESQL
 from dbhone.dbms.base_protocol import Endpoint
-from dbhone.dbms.base_server import Installation, InstanceDir, Program
 from dbhone.errors import MachineError, ServerError
 from dbhone.home import Home
 from dbhone.instance import data
-from dbhone.instance.place import opened_place, remove_place
-from dbhone.instance.server import Server
+from dbhone.instance.place import remove_place
 from dbhone.session import Session, open_session
-from tests.foundation.test_process import is_running, wait_until_gone
-from tests.instance import lives
-from tests.instance.conftest import Machine, skip_without_account
+from tests.foundation.processes import is_running, wait_until_gone
+from tests.instance.conftest import Machine
+from tests.instance.pretended_servers import Honest, Stubborn, pretended, session
+
+__all__ = ["session"]  # a fixture
 
 integration = pytest.mark.integration
 
@@ -196,55 +194,12 @@ def test_nothing_of_a_server_outlives_a_hone_that_is_killed(machine: Machine) ->
         assert len(list((home / "scratch").iterdir())) == 0
 
 
-class Stubborn(lives.Postgresql):
-    """A pretended server that does not hear the signal that should stop it."""
-
-    script = "trap '' INT; echo ready; while :; do sleep 0.05; done"
-
-    def start(self, installation: Installation, place: InstanceDir) -> Program:
-        return Program(argv=("/bin/sh", "-c", self.script))
-
-    def is_ready(self, place: InstanceDir, log: str) -> bool:
-        return "ready" in log
-
-
 class Silent(Stubborn):
     script = "echo still thinking; sleep 600"
 
 
 class Full(Stubborn):
     script = "echo 'could not write: No space left on device'; exit 1"
-
-
-class Honest(Stubborn):
-    script = "echo ready $USER $LOGNAME $LEVER; trap 'exit 3' INT; while :; do sleep 0.05; done"
-
-
-_places = contextlib.ExitStack()
-"""The places of a test's servers, which go with its session."""
-
-
-def pretended(
-    dbms: Stubborn,
-    session: Session,
-    env: Mapping[str, str] | None = None,
-    *,
-    memory: int | None = None,
-) -> Server:
-    place = _places.enter_context(opened_place(session, memory=memory))
-    installation = Installation(
-        dbms="postgresql", version="1.0", prefix=Path("/usr"), server=Path("/bin/sh")
-    )
-    server = Server(dbms, installation, place, {}, home=session.home, env=env or {}, timeout=30)
-    server.stop_timeout = 0.3
-    return server
-
-
-@pytest.fixture
-def session(open_session_home: Session) -> Iterator[Session]:
-    skip_without_account(open_session_home)
-    with _places:
-        yield open_session_home
 
 
 def test_a_server_that_does_not_stop_is_killed_and_told(session: Session) -> None:

@@ -17,7 +17,7 @@ from dbhone.instance.server import Server
 from dbhone.session import Session
 from tests.instance import lives
 from tests.instance.conftest import Machine
-from tests.instance.test_server import Honest, Stubborn, pretended, session
+from tests.instance.pretended_servers import Honest, Stubborn, pretended, session
 
 __all__ = ["session"]
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 SMALL = """\
 title = "a small run on the real SQLite"
@@ -88,3 +92,23 @@ def processes_of(sessions: tuple[str, ...]) -> list[int]:
         except OSError:
             continue
     return found
+
+
+def counted(hone: Hone, run: int) -> set[tuple[int, str, str]]:
+    """Return what was measured and counts: block, set and subject."""
+    with sqlite3.connect(hone.home / "store.db") as connection:
+        rows = connection.execute(
+            "SELECT block, set_name, s.name FROM invocations i JOIN subjects s"
+            " ON s.id = i.subject_id WHERE i.run_id = ? AND NOT superseded AND failure IS NULL",
+            (run,),
+        ).fetchall()
+    connection.close()
+    assert len(rows) == len(set(rows))
+    return set(rows)
+
+
+def wait_for_line(stream: Any, words: str) -> None:
+    for line in stream:
+        if words in line:
+            return
+    pytest.fail(f"it ended before it said '{words}'")

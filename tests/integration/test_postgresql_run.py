@@ -20,8 +20,7 @@ import pg8000
 import psutil
 import pytest
 
-from tests.integration.hone import Hone, processes_of
-from tests.integration.test_sqlite_run import counted, wait_for_line
+from tests.integration.hone import Hone, counted, processes_of, wait_for_line
 
 pytestmark = [
     pytest.mark.integration,

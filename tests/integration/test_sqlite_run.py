@@ -8,7 +8,6 @@ import json
 import re
 import shutil
 import signal
-import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.hone import SMALL, Hone, processes_of
+from tests.integration.hone import SMALL, Hone, counted, processes_of, wait_for_line
 
 pytestmark = pytest.mark.integration
 BLOCKS, SETS, SUBJECTS = 6, 2, 3
@@ -37,19 +36,6 @@ def hone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hone]:
 def report(hone: Hone) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(hone("report", "1", "--format", "json").stdout)
     return document
-
-
-def counted(hone: Hone, run: int) -> set[tuple[int, str, str]]:
-    """Return what was measured and counts: block, set and subject."""
-    with sqlite3.connect(hone.home / "store.db") as connection:
-        rows = connection.execute(
-            "SELECT block, set_name, s.name FROM invocations i JOIN subjects s"
-            " ON s.id = i.subject_id WHERE i.run_id = ? AND NOT superseded AND failure IS NULL",
-            (run,),
-        ).fetchall()
-    connection.close()
-    assert len(rows) == len(set(rows))
-    return set(rows)
 
 
 def test_the_report_keeps_its_contract(report: dict[str, Any]) -> None:
@@ -126,13 +112,6 @@ def test_the_same_build_is_found_and_not_made_again(hone: Hone) -> None:
 
 def test_a_complete_run_is_not_resumed(hone: Hone) -> None:
     assert "run 1 is complete" in hone("resume", "1", code=2).stderr
-
-
-def wait_for_line(stream: Any, words: str) -> None:
-    for line in stream:
-        if words in line:
-            return
-    pytest.fail(f"it ended before it said '{words}'")
 
 
 @pytest.mark.parametrize("moment", ["verify  control", "block 1 ", "block 4 "])

@@ -11,7 +11,7 @@ from dbhone.measurement.record import Run
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.findings import findings_of_joined
 from tests.analysis.columns import samples_of
-from tests.analysis.test_joining import a_run
+from tests.analysis.histories import a_run
 
 BLOCKS = 12
 SWINGS = np.resize([1.0, -1.0], BLOCKS)

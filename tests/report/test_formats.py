@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import functools
 import io
 import json
 import re
@@ -13,160 +12,28 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from rich.console import Console
 
 from dbhone.errors import UnknownName
-from dbhone.measurement.record import Run, Warning
-from dbhone.measurement.sample_array import SampleArray
-from dbhone.measurement.series import Observation, Quantity
+from dbhone.measurement.record import Run
 from dbhone.report.formats.base import find_format, format_of_file, formats, render
 from dbhone.report.formats.text import Text
-from dbhone.report.page import Page, build_page
+from dbhone.report.page import Page
 from dbhone.report.terminal import show
 from dbhone.safe_text import terminal_safe
-from tests.analysis.columns import columns
+from tests.report.hostile import HOSTILE, HOSTILE_PAGES, _hostile_page, hostile_observed
 from tests.report.odd_runs import odd_page, odd_runs
-from tests.report.sample_history import VERSIONS, a_history, history_samples
-from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, run_page
-from tests.report.sample_series import observations
+from tests.report.sample_run import SUBJECTS, Shape, a_run, run_page
 from tests.report.sample_servers import Shape as ServerShape
 from tests.report.sample_servers import (
     a_server_run,
     a_sweep_run,
     many_builds,
     server_page,
-    server_samples,
 )
 
 Golden = Callable[[str, bytes], None]
-HOSTILE = "<script>alert('x')</script>|`\"&{{ 7*7 }}\x1b[31m\x9b32m\x7f\u202e\u2028\x00\udcff"
-
-
-@functools.cache
-def _hostile_page() -> Page:
-    """Return a page on which everything from outside tries to be markup."""
-    run = a_run()
-    subjects = tuple(
-        replace(
-            each,
-            name=f"{each.name}{HOSTILE}",
-            version=HOSTILE,
-            source=HOSTILE,
-            variant=HOSTILE,
-            compiler=HOSTILE,
-            flags=(HOSTILE,),
-            build_path=HOSTILE,
-        )
-        for each in SUBJECTS
-    )
-    run = replace(
-        run,
-        title=HOSTILE,
-        experiment=f"{HOSTILE}\n```\n</code></pre>{HOSTILE}",
-        experiment_name=HOSTILE,
-        suite=HOSTILE,
-        subjects=subjects,
-        steps=tuple(replace(step, title=HOSTILE, key=f"{step.key}{HOSTILE}") for step in run.steps),
-        machine=replace(run.machine, cpu_model=HOSTILE, details={HOSTILE: HOSTILE}),
-        warnings=(Warning(code="x", text=HOSTILE, step=HOSTILE),),
-    )
-    effects = {f"{name}{HOSTILE}": each for name, each in EFFECTS.items()}
-    return run_page(run, Shape(effects=effects))
-
-
-@functools.cache
-def _hostile_sweep() -> Page:
-    """Return a page of servers on which everything from outside tries to be markup."""
-    run = a_sweep_run()
-    subjects = tuple(
-        replace(
-            each,
-            name=f"{each.name}{HOSTILE}",
-            settings={HOSTILE: HOSTILE, each.name: HOSTILE},
-            timings=each.timings
-            and replace(
-                each.timings,
-                phases={HOSTILE: 1.0},
-                slowest=((HOSTILE, 2.0),),
-                build_targets=tuple(
-                    replace(target, name=f"{target.name}{HOSTILE}")
-                    for target in each.timings.build_targets
-                ),
-            ),
-        )
-        for each in run.subjects
-    )
-    steps = tuple(
-        replace(step, set=f"{HOSTILE}@{step.threads}", title=HOSTILE) for step in run.steps[:7]
-    )
-    measured = columns(server_samples(run, ServerShape(blocks=6)))
-    few = np.flatnonzero(measured.step < len(steps))
-    return build_page(
-        replace(
-            run,
-            subjects=subjects,
-            steps=steps,
-            experiment=f"{HOSTILE}\n```\n</code></pre>{HOSTILE}",
-        ),
-        SampleArray.of_columns(
-            subjects=tuple(each.name for each in subjects),
-            steps=tuple(each.name for each in steps),
-            subject=measured.subject[few],
-            step=measured.step[few],
-            block=measured.block[few],
-            values={name: values[few] for name, values in measured.values.items()},
-        ),
-    )
-
-
-@functools.cache
-def _hostile_history() -> Page:
-    """Return a page of a history on which everything from outside tries to be markup."""
-    run = a_history()
-    measured = history_samples(run)
-    hostile = HOSTILE.replace("\x00", "").replace("\udcff", "")
-    names = {each.name: f"{each.name}{hostile}" for each in run.subjects}
-    order = json.dumps([names[each] for each in VERSIONS])
-    steps = tuple(replace(each, set=f"{each.set}{HOSTILE}") for each in run.steps)
-    return build_page(
-        replace(
-            run,
-            subjects=tuple(
-                replace(each, name=names[each.name], flags=(HOSTILE,)) for each in run.subjects
-            ),
-            steps=steps,
-            experiment=f"# ```\n[history]\norder = {order}",
-        ),
-        replace(
-            measured,
-            subjects=tuple(names[each] for each in measured.subjects),
-            steps=tuple(each.name for each in steps),
-        ),
-    )
-
-
-@functools.cache
-def hostile_observed() -> Page:
-    """Return a page on which a counter of the servers tries to be markup."""
-    run = a_server_run()
-    run = replace(run, steps=run.steps[:1])
-
-    def hostile(each: Observation) -> Observation:
-        named = Quantity(name=HOSTILE, unit=HOSTILE, kind=each.series[5].quantity.kind)
-        return replace(each, series=(*each.series[:5], replace(each.series[5], quantity=named)))
-
-    seen = tuple(hostile(each) for each in observations(run, blocks=2))
-    return build_page(run, server_samples(run), seen)
-
-
-HOSTILE_PAGES: dict[str, Callable[[], Page]] = {
-    "embedded": _hostile_page,
-    "servers": _hostile_sweep,
-    "history": _hostile_history,
-}
-"""Pages by name that try to become markup."""
 
 
 def test_formats_are_found_by_their_files() -> None:

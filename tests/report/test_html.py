@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -20,46 +19,11 @@ from dbhone.report.formats import html as html_format
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page
 from tests.analysis.columns import samples_of
+from tests.report.hostile import HOSTILE, HOSTILE_PAGES
 from tests.report.odd_runs import odd_page, odd_runs
+from tests.report.outline import Outline
 from tests.report.sample_run import SUBJECTS, Shape, a_run, run_page, subject
 from tests.report.sample_servers import THREADS, a_sweep_run
-from tests.report.test_formats import HOSTILE, HOSTILE_PAGES
-
-_VOID = {"meta", "link", "br", "img", "input", "hr", "path", "line", "rect"}
-_OUTLINE = {"h1", "h2", "h3", "h4", "summary", "th", "caption", "figcaption", "dt", "li", "a"}
-
-
-class Outline(HTMLParser):
-    """Reads a page: its tags, attributes, texts, and whether all that is opened is closed."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.lines: list[str] = []
-        self.wrong: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in _VOID:
-            self.open.append(tag)
-        if tag in _OUTLINE:
-            self.lines.append(f"{tag}: ")
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in _VOID:
-            return
-        if not self.open or self.open.pop() != tag:
-            self.wrong.append(tag)
-
-    def handle_data(self, data: str) -> None:
-        if set(self.open) & _OUTLINE and self.lines and "svg" not in self.open:
-            self.lines[-1] += " ".join(data.split()) + " "
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page
 from tests.analysis.columns import columns
+from tests.report.hostile import HOSTILE_PAGES
 from tests.report.odd_runs import odd_page, odd_runs
 from tests.report.sample_run import a_run, changed, run_page, samples
 from tests.report.sample_servers import (
@@ -28,7 +29,6 @@ from tests.report.sample_servers import (
     server_page,
     server_samples,
 )
-from tests.report.test_formats import HOSTILE_PAGES
 
 Golden = Callable[[str, bytes], None]
 _TYPES = {

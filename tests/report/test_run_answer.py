@@ -17,18 +17,10 @@ from dbhone.report.one_line import one_line
 from dbhone.report.page import Page, build_page
 from dbhone.report.run_answer import Answer, run_answer
 from tests.analysis.columns import columns, with_values
+from tests.report.answered_pages import _run, broken_page, compared_page
 from tests.report.sample_run import changed, without
-from tests.report.sample_servers import Shape, a_server_run, server_page, server_samples
+from tests.report.sample_servers import Shape, server_page, server_samples
 from tests.report.told import answers
-
-
-def _run() -> Run:
-    return without(a_server_run(), "lto+pgo")
-
-
-def compared_page(ratio: float, *, control: float = 1.0, blocks: int = 10) -> Page:
-    effects = {"lto": (ratio, ratio), "control": (control, control)}
-    return server_page(_run(), Shape(effects=effects, blocks=blocks))
 
 
 def page_where_operations_cost(ratio: float, *, control: float = 1.0, speed: float = 1.0) -> Page:
@@ -40,10 +32,6 @@ def page_where_operations_cost(ratio: float, *, control: float = 1.0, speed: flo
     factor = np.array([factors.get(name, 1.0) for name in samples.subjects])[table.subject]
     costs = table.values[CPU_SECONDS.name] * factor
     return build_page(run, with_values(samples, **{CPU_SECONDS.name: costs}))
-
-
-def broken_page(name: str) -> Page:
-    return server_page(changed(_run(), name, broken="other results than the base"))
 
 
 def test_cost_decides_where_throughput_does_not() -> None:

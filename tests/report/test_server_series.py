@@ -11,9 +11,9 @@ import pytest
 
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page
+from tests.report.hostile import hostile_observed
 from tests.report.sample_series import observations
 from tests.report.sample_servers import a_server_run, server_page, server_samples
-from tests.report.test_formats import hostile_observed
 
 
 @pytest.fixture(scope="module")

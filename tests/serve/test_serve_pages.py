@@ -19,9 +19,9 @@ from dbhone.report.formats.base import render
 from dbhone.serve import run_service
 from dbhone.session import open_session
 from dbhone.tuner.results import page_of
+from tests.report.hostile import HOSTILE
+from tests.report.outline import Outline
 from tests.report.sample_run import Shape, a_small_run, samples
-from tests.report.test_formats import HOSTILE
-from tests.report.test_html import Outline
 from tests.serve.stored import HERE, client_of, invocations, keep, running
 
 SMALL = Shape(blocks=6)

@@ -107,3 +107,14 @@ def test_a_new_part_of_the_package_needs_a_place(tmp_path: Path) -> None:
     ended = lint(tmp_path)
     assert ended.returncode == 1
     assert "dbhone.util" in ended.stdout
+
+
+def test_no_module_of_tests_imports_another() -> None:
+    """What several of them need has a module of its own."""
+    wrong = [
+        f"{path.relative_to(REPOSITORY)}: {line}"
+        for path in (REPOSITORY / "tests").rglob("test_*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.match(r"(from|import) tests\.(?:\w+\.)*test_", line)
+    ]
+    assert not wrong

@@ -5,45 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.command import Command
 from dbhone.errors import HoneError, SourceError, ToolError
-from dbhone.process import run
 from dbhone.session import Session
 from dbhone.source.tree import SourceTree, acquire
 from tests.files import put_program
+from tests.source.repositories import Repository
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-
-WHO = {
-    "GIT_AUTHOR_NAME": "A",
-    "GIT_AUTHOR_EMAIL": "a@example.org",
-    "GIT_COMMITTER_NAME": "A",
-    "GIT_COMMITTER_EMAIL": "a@example.org",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "LC_ALL": "C",
-}
-
-
-class Repository:
-    """A git repository on this machine."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        root.mkdir()
-        self.git("init", "--quiet", "--initial-branch=main")
-
-    def git(self, *words: str) -> str:
-        argv = ("git", "-c", "protocol.file.allow=always", *words)
-        finished = run(Command(argv=argv, cwd=self.root, env=WHO))
-        assert finished.ok, finished.text()
-        return finished.text().strip()
-
-    def commit(self, content: str) -> str:
-        """Commit a file with this content; return the commit."""
-        (self.root / "file").write_text(content)
-        self.git("add", "--all")
-        self.git("commit", "--quiet", "--message", content)
-        return self.git("rev-parse", "HEAD")
 
 
 @pytest.fixture
@@ -51,13 +19,13 @@ def repository(tmp_path: Path) -> Repository:
     return Repository(tmp_path / "repository")
 
 
+def content(tree: SourceTree) -> str:
+    return (tree.path / "file").read_text()
+
+
 def get(session: Session, repository: Repository, revision: str, **options: bool) -> SourceTree:
     text = f"git:{repository.root}@{revision}"
     return acquire(text, session, notify=lambda line: None, **options)
-
-
-def content(tree: SourceTree) -> str:
-    return (tree.path / "file").read_text()
 
 
 def refused(session: Session, repository: Repository, revision: str) -> HoneError:

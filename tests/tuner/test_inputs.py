@@ -17,7 +17,7 @@ from dbhone.measurement.machine import read_machine
 from dbhone.source.tree import SourceTree
 from dbhone.tuner.inputs import inputs_of
 from dbhone.tuner.stages import rung
-from tests.tuner.test_search import request
+from tests.tuner.searches import request
 
 LOG = Path(__file__).parents[1] / "golden" / "capture" / "postgresql-15-csvlog.csv"
 

@@ -6,15 +6,14 @@ from typing import cast
 
 import pytest
 
-from dbhone.dbms.base import load_dbms
 from dbhone.errors import BudgetSpentError, UsageError
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.participants import LEFT_OUT
-from dbhone.experiment.templates import DesignOptions, WorkloadOptions
+from dbhone.experiment.templates import DesignOptions
 from dbhone.home import Home
 from dbhone.measurement.machine import read_machine
-from dbhone.measurement.record import REJECTED, Role, Run, RunState, Warning
+from dbhone.measurement.record import REJECTED, Run, RunState, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
@@ -28,55 +27,9 @@ from dbhone.tuner.search import Decision, keep_rejection, next_stage, only_loses
 from dbhone.tuner.space import Candidate
 from dbhone.tuner.stages import Stage, rung
 from dbhone.verification.outcome import Grade
-from tests.report.sample_run import SUBJECTS, Shape, a_run, samples, subject
+from tests.tuner.searches import NAMES, TRUE, ended, request, request_for_servers, search
 
 INPUTS = Inputs(source="1" * 64, machine="this")
-NAMES = ("lto+pgo", "pgo", "lto", "o3")
-TRUE = {"lto+pgo": (1.3, 1.4), "pgo": (1.2, 1.3), "lto": (1.05, 1.05), "o3": (0.99, 0.99)}
-
-
-def request(**changes: object) -> Request:
-    asked = Request(
-        dbms=load_dbms("sqlite"),
-        source="apt:sqlite3",
-        workload=WorkloadOptions(suite=None, size="quick"),
-        train=("main",),
-        design=DesignOptions(budget=3600, target=0.02, seed=1),
-        candidates=tuple(Candidate.of(name, "gcc", "") for name in NAMES),
-        levers=(),
-        grade=Grade.SMOKE,
-        tolerated=0.03,
-    )
-    return replace(asked, **changes)  # type: ignore[arg-type]
-
-
-def request_for_servers(**changes: object) -> Request:
-    """Return a request for the best build of a server."""
-    of_server = {"dbms": load_dbms("postgresql"), "source": "apt:postgresql"}
-    return request(**of_server | {"train": ("point-query",)} | changes)
-
-
-def ended(
-    stage: Stage,
-    effects: dict[str, tuple[float, float]],
-    broken: tuple[str, ...] = (),
-    blocks: int | None = None,
-) -> EndedRun:
-    """Return the run of a stage as if it had been made: with these true ratios."""
-    known = {each.name: each for each in SUBJECTS}
-    own = [
-        known.get(candidate.name) or subject(candidate.name, role=Role.CANDIDATE)
-        for candidate in stage.candidates
-    ]
-    first, usual = (SUBJECTS[:2], 14) if stage.kind is StageKind.CONFIRM else (SUBJECTS[:1], 6)
-    subjects = (
-        *first,
-        *(replace(each, broken="it crashed" if each.name in broken else None) for each in own),
-    )
-    run = a_run(subjects=subjects, experiment=stage.text, experiment_name=stage.name, seconds=300.0)
-    measured = tuple(each for each in subjects if each.name not in broken)
-    found = samples(replace(run, subjects=measured), Shape(effects=effects, blocks=blocks or usual))
-    return EndedRun(run=run, samples=found)
 
 
 class PretendedStore:
@@ -119,18 +72,6 @@ def stage_after(asked: Request, finished: list[EndedRun]) -> Stage:
 
 def winner_of(decision: Decision) -> str | None:
     return None if decision.winner is None else decision.winner.name
-
-
-def search(
-    asked: Request, effects: dict[str, tuple[float, float]], broken: tuple[str, ...] = ()
-) -> tuple[list[EndedRun], Decision]:
-    finished: list[EndedRun] = []
-    for _ in range(20):
-        stage = next_stage(asked, finished)
-        if isinstance(stage, Decision):
-            return finished, stage
-        finished.append(ended(stage, effects, broken if stage.kind is StageKind.CONFIRM else ()))
-    raise AssertionError("the search does not end")
 
 
 def test_the_first_rung_measures_all_candidates_and_what_promises_most_comes_first() -> None:

@@ -13,8 +13,8 @@ from dbhone.experiment.plan import Cost, DataCost
 from dbhone.home import Home
 from dbhone.tuner.request import Request
 from dbhone.tuner.stages import check_room, rung
-from tests.experiment.test_planning import Known
-from tests.tuner.test_search import request, request_for_servers
+from tests.experiment.planned import Known
+from tests.tuner.searches import request, request_for_servers
 
 GIB = 1024**3
 

@@ -16,7 +16,7 @@ from dbhone.instance.server import Server
 from dbhone.verification.checks.sqlsmith import PLUGIN
 from dbhone.verification.differential import Queries, QueryRun
 from dbhone.verification.outcome import SERVER, ListResult, Status, compare
-from tests.verification.test_outcome import results
+from tests.verification.outcomes import results
 
 
 class Rejecting:

@@ -9,44 +9,18 @@ from hypothesis import strategies as st
 
 from dbhone.verification.outcome import (
     SERVER,
-    Evidence,
     Failure,
     Grade,
     ListResult,
     Outcome,
     Status,
-    TestResult,
     compare,
     worse_of,
     worse_of_base,
 )
+from tests.verification.outcomes import NOW, results
 
-NOW = datetime(2026, 11, 24, tzinfo=UTC)
 STATUSES = st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from(Status), max_size=8)
-
-
-def results(
-    statuses: Mapping[str, Status], wrong: str = "", answers: Mapping[str, str] | None = None
-) -> ListResult:
-    """Return results; ``wrong`` is what failed tests found instead of what they expected."""
-    tests = tuple(
-        TestResult(
-            name=name,
-            status=status,
-            difference=wrong if status is Status.FAILED else "",
-            answer=(answers or {}).get(name, ""),
-        )
-        for name, status in statuses.items()
-    )
-    return ListResult(
-        check="check",
-        list="list",
-        build="build",
-        evidence=Evidence.BYTES,
-        tests=tests,
-        seconds=1.0,
-        finished_at=NOW,
-    )
 
 
 def answering(answers: Mapping[str, str]) -> ListResult:

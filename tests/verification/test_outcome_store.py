@@ -12,7 +12,7 @@ from dbhone.home import Home
 from dbhone.verification.outcome import Grade, Outcome, Status, compare
 from dbhone.verification.outcome_store import OutcomeStore
 from tests.compilation.plain_build import plain_build
-from tests.verification.test_outcome import results
+from tests.verification.outcomes import results
 
 DIGEST = "1" * 64
 

@@ -23,8 +23,10 @@ from dbhone.instance.place import opened_place
 from dbhone.instance.server import Server
 from dbhone.process import Finished, run
 from dbhone.session import Session, open_session
+from dbhone.workload.drive import DriverCommand
 from dbhone.workload.drivers.base import Chunk, DriverRequest, ServerDriver, StepResult
 from dbhone.workload.drivers.sysbench import PLUGIN, Tables
+from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import DataSet, Task
 
 _ASK = Path(__file__).with_name("ask.lua")
@@ -155,3 +157,17 @@ def _server(dbms: ServerDbms, installation: Installation, session: Session) -> I
         )
         with Server(dbms, installation, place, chosen.values, home=session.home) as server:
             yield server
+
+
+def client(live: Live, task: Task, folder: Path) -> PausableClient:
+    folder.mkdir()
+    command = DriverCommand(
+        driver=live.driver,
+        program=live.program,
+        task=task,
+        database=live.endpoint,
+        folder=folder,
+        version="1",
+        timeout=60.0,
+    )
+    return PausableClient(command, live.driver, folder)

@@ -17,8 +17,7 @@ import pytest
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.task import Scale, Task
-from tests.workload.live import Live, dbms_of_the_suite, started
-from tests.workload.test_pausable_client_servers import client
+from tests.workload.live import Live, client, dbms_of_the_suite, started
 
 pytestmark = pytest.mark.integration
 

@@ -9,10 +9,8 @@ import pytest
 
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
-from dbhone.workload.drive import DriverCommand
-from dbhone.workload.pausable_client import PausableClient
-from dbhone.workload.task import Scale, Task
-from tests.workload.live import Live, dbms_of_the_suite, started
+from dbhone.workload.task import Scale
+from tests.workload.live import Live, client, dbms_of_the_suite, started
 
 pytestmark = pytest.mark.integration
 
@@ -25,20 +23,6 @@ def server(request: pytest.FixtureRequest) -> Iterator[Live]:
     with started(request.param) as live:
         live.load(suite_tasks.data_set(SUITE, SCALE))
         yield live
-
-
-def client(live: Live, task: Task, folder: Path) -> PausableClient:
-    folder.mkdir()
-    command = DriverCommand(
-        driver=live.driver,
-        program=live.program,
-        task=task,
-        database=live.endpoint,
-        folder=folder,
-        version="1",
-        timeout=60.0,
-    )
-    return PausableClient(command, live.driver, folder)
 
 
 def test_every_step_goes_on_where_it_was_paused(server: Live, tmp_path: Path) -> None:

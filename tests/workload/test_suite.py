@@ -17,8 +17,9 @@ from dbhone.measurement.record import Group
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import load_driver
-from dbhone.workload.suite import NumberedSet, Regime, ServerSet, StepKind, Suite
+from dbhone.workload.suite import NumberedSet, Regime, ServerSet, StepKind
 from dbhone.workload.task import Scale
+from tests.workload.micro import micro
 
 # What Mark Callaghan publishes, in the order in which he runs it.
 MICRO = (
@@ -43,10 +44,6 @@ def numbered() -> list[str]:
 
 def scripted() -> list[str]:
     return [name for name in suites.names() if suites.load(name).server_sizes]
-
-
-def micro() -> Suite:
-    return suites.load("sysbench:micro")
 
 
 def scripted_set(name: str) -> ServerSet:

@@ -10,7 +10,7 @@ from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.sysbench import Script
 from dbhone.workload.task import Scale
-from tests.workload.test_suite import micro
+from tests.workload.micro import micro
 
 
 def test_the_sizes_say_how_long_reads_and_writes_take() -> None:

@@ -22,8 +22,7 @@ from dbhone.workload.driver_program import locate_program
 from dbhone.workload.drivers.base import Chunk, DriverReport, DriverRequest
 from dbhone.workload.drivers.tpcc import PLUGIN
 from dbhone.workload.task import Scale, Task
-from tests.workload.live import Live, dbms_of_the_suite, started
-from tests.workload.test_pausable_client_servers import client
+from tests.workload.live import Live, client, dbms_of_the_suite, started
 
 SCALE = Scale(size="smoke", threads=(2,))
 ENDPOINT = Endpoint(protocol=MYSQL, socket=Path("/i/run/my.sock"), user="root", database="db")
