@@ -72,6 +72,27 @@ def test_a_count_that_a_block_does_not_tell_was_nought_in_it() -> None:
     assert found[WAITS].blocks == 3
 
 
+def test_what_was_not_read_of_a_subject_is_no_nought() -> None:
+    at = (0.0, 1.0)
+    counted = Quantity(name="pg_stat_activity.Lock", unit="1", kind=SeriesKind.COUNT)
+    other = Quantity(name="pg_stat_activity.IO", unit="1", kind=SeriesKind.COUNT)
+    memory = Series(quantity=MEMORY, at=at, values=(5.0, 5.0))
+    series = {
+        "waits": (memory, Series(quantity=counted, at=at, values=(1.0, 1.0))),
+        "waits otherwise": (memory, Series(quantity=other, at=at, values=(1.0, 1.0))),
+        "tells no waits": (memory,),
+    }
+    observations = [
+        Observation(block=0, set="points", subject=subject, series=own)
+        for subject, own in series.items()
+    ]
+    found = find_median_series(observations, ("points",))
+    assert {each.subject: each.values for each in found if each.quantity == counted} == {
+        "waits": (1.0, 1.0),
+        "waits otherwise": (0.0, 0.0),
+    }
+
+
 def test_a_long_slice_is_thinned_out_and_keeps_its_mean() -> None:
     values = [float(second % 2) for second in range(600)]
     found = only([observation(0, values)])

@@ -55,17 +55,28 @@ def test_a_target_that_was_missed_says_how_much_more_would_do() -> None:
     assert missed.endswith("would do")
 
 
+def _in_layouts(layouts: int) -> Run:
+    run = a_run()
+    subjects = tuple(replace(each, inputs={"layouts": layouts}) for each in run.subjects)
+    experiment = f"{run.experiment}\n[design]\nlayouts = {layouts}\n"
+    return replace(run, subjects=subjects, experiment=experiment)
+
+
 @pytest.mark.parametrize(("layouts", "known"), [(0, True), (1000, True), (12, False)])
 def test_no_number_of_blocks_is_told_that_would_take_the_same_layouts_again(
     layouts: int, known: bool
 ) -> None:
     wide = samples(noisy(3, (2, 1, 12), (1, 1), spread=0.02)).in_layouts(layouts)
-    run = a_run()
-    subjects = tuple(replace(each, inputs={"layouts": layouts}) for each in run.subjects)
-    experiment = f"{run.experiment}\n[design]\nlayouts = {layouts}\n"
-    asked = replace(run, subjects=subjects, experiment=experiment)
-    found = needs(asked, wide, analysed(wide))
+    found = needs(_in_layouts(layouts), wide, analysed(wide))
     assert (found.target_blocks is not None) == known
+
+
+def test_a_verdict_in_layouts_needs_those_that_lack_to_come_again() -> None:
+    values = noisy(3, (2, 1, 6), (1, 1), spread=0.02)
+    values[1, 0, 3] = np.nan
+    six = samples(values).in_layouts(6)
+    assert needs(_in_layouts(6), six, analysed(six)).verdict_blocks == 6
+    assert needs(_in_layouts(0), six, analysed(six)).verdict_blocks == 1
 
 
 def test_a_target_that_nobody_waits_for_says_what_to_do_instead() -> None:

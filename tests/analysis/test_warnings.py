@@ -89,6 +89,17 @@ def test_what_is_doubtful_is_told(code: str, run: Run, shape: Shape) -> None:
     assert code in _codes(run, shape)
 
 
+def test_a_control_that_broke_is_not_waited_for() -> None:
+    shape = Shape(
+        blocks=8, seed=5, spread=0.02, effects={"pgo": (1.05, 1.05), "control": (0.98, 1)}
+    )
+    broken = tuple(
+        replace(each, broken="it crashed") if each.role is Role.CONTROL else each
+        for each in _sound().subjects
+    )
+    assert "control-noisy" not in _codes(replace(_sound(), subjects=broken), shape)
+
+
 def test_a_broken_subject_is_told_with_its_reason() -> None:
     broken = replace(SUBJECTS[4], broken="its results differ from rel's")
     run = replace(_sound(), subjects=(*SUBJECTS[:4], broken, *SUBJECTS[5:]))

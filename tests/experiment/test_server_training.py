@@ -67,7 +67,6 @@ def test_a_servers_figures_are_for_one_operation() -> None:
         context_switches=2000,
         bytes_read=4096,
         bytes_written=None,
-        memory_bytes=7,
         peak_memory_bytes=9,
     )
     found = result_of(used).measurement("point-query", RESULT)

@@ -96,6 +96,17 @@ def test_rounds_show_the_noise_of_stalls(tmp_path: Path) -> None:
     assert not samples.stalls.variance[samples.subjects.index("rel")].any()
 
 
+def test_a_run_whose_first_trials_failed_can_be_read(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store.db") as store:
+        run_id = begin(store)
+        for name in ("rel", "pgo"):
+            failed = invocation(0, name, failure="the client crashed")
+            store.record(run_id, replace(failed, slices=SLICES))
+        assert store.samples(run_id).measured_subjects() == ()
+        store.record(run_id, replace(invocation(1, "rel"), slices=SLICES))
+        assert store.samples(run_id).measured_subjects() == ("rel",)
+
+
 def test_a_measurement_without_rounds_has_no_noise_that_is_known(tmp_path: Path) -> None:
     with Store.open(tmp_path / "store.db") as store:
         run_id = begin(store)

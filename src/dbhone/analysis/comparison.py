@@ -251,7 +251,8 @@ def _pairs(setup: _ComparisonSetup, estimates: Estimates) -> tuple[list[tuple[in
         if estimates.count[subject, step]
     ]
     families = [Family.CONTROL if row in setup.controls else Family.STEPS for row, _ in pairs]
-    return pairs, Rows(estimates=_picked(estimates, pairs), families=tuple(families))
+    subjects, steps = ([pair[axis] for pair in pairs] for axis in (0, 1))
+    return pairs, Rows(estimates=estimates[subjects, steps], families=tuple(families))
 
 
 def _effects(setup: _ComparisonSetup, compared: _Compared, tests: Tests) -> list[Effect]:
@@ -273,21 +274,6 @@ def _effects(setup: _ComparisonSetup, compared: _Compared, tests: Tests) -> list
         )
         for row, (subject, step) in enumerate(compared.pairs)
     ]
-
-
-def _picked(estimates: Estimates, pairs: Sequence[tuple[int, int]]) -> Estimates:
-    subjects = [subject for subject, _ in pairs]
-    steps = [step for _, step in pairs]
-    return Estimates(
-        centre=estimates.centre[subjects, steps],
-        error=estimates.error[subjects, steps],
-        stalls=estimates.stalls[subjects, steps],
-        freedom=estimates.freedom[subjects, steps],
-        low=estimates.low[subjects, steps],
-        high=estimates.high[subjects, steps],
-        p=estimates.p[subjects, steps],
-        count=estimates.count[subjects, steps],
-    )
 
 
 def _subsets(

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cache, reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +61,9 @@ class Estimates:
     high: Array
     p: Array
     count: NDArray[np.intp]
+
+    def __getitem__(self, index: Any) -> Estimates:
+        return Estimates(**{field.name: getattr(self, field.name)[index] for field in fields(self)})
 
     def put(self, at: int, row: Estimates) -> None:
         """Let ``row`` stand in one place."""

@@ -19,7 +19,9 @@ from dbhone.measurement.record import (
 
 CONTROL_DIFFERS = "control-differs"
 """The code of the warning that the base differs from itself."""
-CONTROL_CODES = (CONTROL_DIFFERS, "control-noisy")
+CONTROL_NOISY = "control-noisy"
+"""The code of the warning that the control is known less well than the winner is better."""
+CONTROL_CODES = (CONTROL_DIFFERS, CONTROL_NOISY)
 """The warnings of the A/A control, which stand before everything else."""
 MANY_REFUSED = "many-refused"
 """The code of the warning that a server refused so much that ratios are of something else."""

@@ -7,8 +7,10 @@ do their variances, since the runs are independent.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 
 from dbhone.measurement.sample_array import Logs
 
@@ -60,16 +62,20 @@ def contrast(
     The terms are independent, since each is of other runs. What shares a run is one term, over the
     blocks that have all of it.
     """
-    terms: dict[frozenset[int], Logs] = {}
+    terms: dict[frozenset[int], dict[str, float]] = {}
     for name, weight in weights.items():
         if name == earlier:
             continue  # it is not at a distance from itself, and says nothing of any other run
         for above, below in links.hops(name, earlier):
             runs = links.together(above, below)
-            term = (rows[above] - rows[below]).times(weight)
-            sharing = next((term for term in terms if term & runs), None)
-            if sharing is None:
-                terms[runs] = term
-            else:
-                terms[sharing & runs] = terms.pop(sharing) + term
-    return list(terms.values()) or [rows[earlier] - rows[earlier]]
+            sharing = next((term for term in terms if term & runs), runs)
+            factors = terms.pop(sharing, {})
+            terms[sharing & runs] = factors
+            # A subject's noise is the same wherever it stands, so its weights are added first.
+            factors[above] = factors.get(above, 0.0) + weight
+            factors[below] = factors.get(below, 0.0) - weight
+    sums = [
+        reduce(operator.add, (rows[name].times(factor) for name, factor in factors.items()))
+        for factors in terms.values()
+    ]
+    return sums or [rows[earlier].times(0.0)]

@@ -43,7 +43,8 @@ def find_median_series(
 ) -> tuple[MedianSeries, ...]:
     """Return the median series on some of the sets, by set, quantity and subject.
 
-    A count that is missing from a block was 0 in all of it. Moments at which fewer than half of the
+    A count that is missing from a block was 0 in all of it, if anything of its source was read of
+    the subject. Moments at which fewer than half of the
     blocks were observed are left out, such as the end of the longest slice. With more than about
     ``most_points`` moments, neighbours are averaged.
     """
@@ -79,9 +80,11 @@ def _width(series: Sequence[Series], most_points: int) -> float:
 def _median_series(
     blocks: Sequence[Observation], quantity: Quantity, width: float
 ) -> MedianSeries | None:
+    source = _source(quantity)
+    read = any(_source(series.quantity) == source for block in blocks for series in block.series)
     slices = [
         one_series
-        for one_series in (_series_of(block, quantity) for block in blocks)
+        for one_series in (_series_of(block, quantity, read=read) for block in blocks)
         if one_series is not None
     ]
     if not slices or not any(one_series.at for one_series in slices):
@@ -108,10 +111,15 @@ def _median_series(
     )
 
 
-def _series_of(block: Observation, quantity: Quantity) -> Series | None:
-    """Return a block's series of a quantity; zeros for a count that the block does not have."""
+def _source(quantity: Quantity) -> str:
+    """Return what a quantity was read from, such as ``pg_stat_activity``."""
+    return quantity.name.partition(".")[0]
+
+
+def _series_of(block: Observation, quantity: Quantity, *, read: bool) -> Series | None:
+    """Return a block's series of a quantity; zeros for a count that was ``read`` and not there."""
     own = next((series for series in block.series if series.quantity == quantity), None)
-    if own is not None or quantity.kind is not SeriesKind.COUNT or not block.series:
+    if own is not None or quantity.kind is not SeriesKind.COUNT or not block.series or not read:
         return own
     # The longest of what was observed tells when it was looked.
     at = max((series.at for series in block.series), key=len)

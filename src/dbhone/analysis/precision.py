@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from dbhone.analysis.estimate import MINIMUM_FOR_INTERVAL, width
+from dbhone.analysis.estimate import width
 from dbhone.analysis.verdict import MINIMUM_BLOCKS, Analysis, Effect
 
 _MOST_BLOCKS = 1_000_000
@@ -32,8 +32,8 @@ class Bounded(Protocol):
 def half_width(bounded: Bounded) -> float | None:
     """Return half the interval's width as a fraction of the ratio, None without an interval.
 
-    The interval is symmetric on the logarithmic scale: 0.02 means that its ends are the
-    ratio times and divided by 1.02.
+    Without stalls the interval is symmetric on the logarithmic scale: 0.02 then means that its ends
+    are the ratio times and divided by 1.02.
     """
     if bounded.low is None or bounded.high is None:
         return None
@@ -62,13 +62,15 @@ def typical(analysis: Analysis) -> float:
 def blocks_needed(analysis: Analysis, target: float) -> int | None:
     """Estimate how many blocks more bring every throughput effect to within ``target``.
 
-    The estimate takes the noise to stay as it was. 0 when the target is met; None while too
-    little was measured to tell.
+    The estimate takes the noise to stay as it was. 0 when the target is met; None while an
+    effect has no verdict, and if they are too many to tell.
     """
     effects = analysis.throughput_effects
-    if not effects or any(effect.blocks < MINIMUM_FOR_INTERVAL for effect in effects):
+    if not effects or any(effect.blocks < MINIMUM_BLOCKS for effect in effects):
         return None
-    return max(_needed(effect, target, analysis.confidence) for effect in _widest(effects))
+    numbers = [_needed(effect, target, analysis.confidence) for effect in _widest(effects)]
+    known = [number for number in numbers if number is not None]
+    return max(known) if len(known) == len(numbers) else None
 
 
 def _widest(effects: Sequence[Effect]) -> Iterable[Effect]:
@@ -86,11 +88,10 @@ def _half(effect: Effect) -> float:
     return math.inf if half is None else half
 
 
-def _needed(effect: Effect, target: float, confidence: float) -> int:
-    """Find the fewest blocks by bisection: the width falls as blocks are added."""
-    missing = max(MINIMUM_BLOCKS - effect.blocks, 0)
+def _needed(effect: Effect, target: float, confidence: float) -> int | None:
+    """Find the fewest blocks by bisection, None if they are too many to tell."""
     if _half(effect) <= target:
-        return missing
+        return 0
     spread = math.log1p(_half(effect)) / width(effect.blocks, confidence)
     low, high = effect.blocks, _MOST_BLOCKS
     while high - low > 1:
@@ -99,4 +100,4 @@ def _needed(effect: Effect, target: float, confidence: float) -> int:
             high = middle
         else:
             low = middle
-    return max(high - effect.blocks, missing)
+    return None if high == _MOST_BLOCKS else high - effect.blocks

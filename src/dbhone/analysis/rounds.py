@@ -3,8 +3,8 @@
 After a server's start, caches fill, threads are made, and a client's script is compiled. The first
 rounds may be slower than those that follow. A round has not settled if some subject's rate in it is
 further from the median of that subject's later rounds than their spread explains. Rounds are
-examined in order until one has settled. At most a third of them is left out, and none if fewer than
-six would remain. A round is left out for all subjects, which favours none. A single trial cannot
+examined in order until one has settled. At most a third of them is left out, and only as many as
+leave at least six. A round is left out for all subjects, which favours none. A single trial cannot
 tell warm-up from a stall that happens to come first, so what counts is the median of a step's
 trials so far. The rule is Conway's (Management Science 10 (1963) 47-61), with the median and the
 median deviation in the place of the extremes, which a single burst would decide.

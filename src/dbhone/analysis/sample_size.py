@@ -59,6 +59,8 @@ def needs(run: Run, samples: SampleArray, analysis: Analysis) -> SampleSize:
     counts = [effect.blocks for effect in analysis.throughput_effects]
     counts += [score.blocks for score in judged_summaries(analysis)]
     missing = max(MINIMUM_BLOCKS - min(counts, default=analysis.blocks), 0)
+    if run.layouts and missing and analysis.blocks + missing > run.layouts:
+        missing = run.layouts  # the layouts that lack come again within one turn of all
     target = None if missing else blocks_needed(analysis, run.design.target)
     return SampleSize(
         verdict_blocks=missing,

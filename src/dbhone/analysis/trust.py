@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dbhone.analysis.gravity import CONTROL_DIFFERS, FAILED_INVOCATIONS, MANY_REFUSED
+from dbhone.analysis.gravity import CONTROL_DIFFERS, CONTROL_NOISY, FAILED_INVOCATIONS, MANY_REFUSED
 from dbhone.analysis.precision import half_width
 from dbhone.analysis.verdict import (
     Analysis,
@@ -183,7 +183,7 @@ def _limits(
     unlike = [score for score in controls if likely(score)]
     if unlike:
         yield f"{analysis.base} likely differs from itself: the A/A control {_differs(unlike[0])}"
-    if any(warning.code == "control-noisy" for warning in warnings):
+    if any(warning.code == CONTROL_NOISY for warning in warnings):
         yield "the A/A control's interval reaches as far from 1 as the winner"
     refusing = _refusing(warnings)
     if refusing:

@@ -15,6 +15,7 @@ import numpy as np
 from dbhone.analysis.gravity import (
     COMPILERS_DIFFER,
     CONTROL_DIFFERS,
+    CONTROL_NOISY,
     MANY_REFUSED,
     SOME_REFUSED,
     by_gravity,
@@ -27,9 +28,9 @@ from dbhone.analysis.verdict import (
     Analysis,
     Effect,
     Summary,
+    controls_of,
     differs,
     find_winner,
-    overall,
 )
 from dbhone.measurement.metric import (
     BY_NAME,
@@ -151,7 +152,7 @@ def _usual(
     return usual
 
 
-WINNER_CODES = ("control-noisy",)
+WINNER_CODES = (CONTROL_NOISY,)
 """The warnings about a winner, which mean nothing where none is looked for."""
 _DRIFT = 0.05
 _DRIFT_P = 0.01
@@ -199,8 +200,8 @@ def _of_ratios(run: Run, samples: SampleArray, analysis: Analysis) -> Iterator[W
     yield from refusals
     winner = find_winner(analysis, trusted_subjects(run, (*refusals, *run.warnings)))
     if winner is not None:
-        for control in run.controls:
-            yield from _control_noisy(analysis, control, winner)
+        for control in controls_of(analysis, run.subjects):
+            yield from _control_noisy(control, winner, analysis.base)
 
 
 def _not_carried(run: Run, warnings: Iterable[Warning]) -> tuple[Warning, ...]:
@@ -255,18 +256,17 @@ def _together(worst: Summary, analysis: Analysis) -> str:
     return f"{worst.group or 'all'} {part}steps together"
 
 
-def _control_noisy(analysis: Analysis, control: str, winner: Summary) -> Iterator[Warning]:
-    summary = overall(analysis, control)
-    if summary is None or summary.low is None or summary.high is None:
+def _control_noisy(control: Summary, winner: Summary, base: str) -> Iterator[Warning]:
+    if control.low is None or control.high is None:
         return
-    spread = max(summary.high, 1 / summary.low) - 1
+    spread = max(control.high, 1 / control.low) - 1
     if spread >= winner.ratio - 1:
         yield Warning(
-            code="control-noisy",
+            code=CONTROL_NOISY,
             text=f"the A/A control's interval reaches {percent(spread)[1:]} from no difference, "
-            f"as far as {winner.subject} is from {analysis.base} "
+            f"as far as {winner.subject} is from {base} "
             f"({percent(winner.ratio - 1)}): more blocks are needed to trust that",
-            subject=control,
+            subject=control.subject,
         )
 
 

@@ -48,7 +48,7 @@ Named: TypeAlias = tuple[Ids, tuple[str, ...]]
 
 
 def load(connection: sa.Connection, run_id: int) -> SampleArray:
-    """Return the samples of a run, in the order in which they were measured.
+    """Return the samples of a run.
 
     Raises ValueError for numbers that no hone has written.
     """
@@ -103,10 +103,11 @@ def _by_rounds(
     Both are None without slices, and stalls are if there were none.
     """
     slices = _matrix(connection, _slices(run_id))
+    owner = _find(_whole_numbers(slices[:, 0]), invocations[place, 0])
+    # What failed has slices, but no measurement that they could tell of.
+    slices, owner = slices[owner >= 0], owner[owner >= 0]
     if not len(slices):
         return None, None
-    owner = _find(_whole_numbers(slices[:, 0]), invocations[place, 0])
-    slices, owner = slices[owner >= 0], owner[owner >= 0]
     rates = np.log(np.maximum(slices[:, 2], LEAST_OPERATIONS) / slices[:, 3])
     variances, stalls = np.full(len(place), np.nan), np.zeros((3, len(place)))
     trials = np.stack([invocations[place[owner], 1], step[owner]], axis=-1)

@@ -362,7 +362,8 @@ def _reporting_wrong_values(url: sa.URL, doing: str) -> Iterator[None]:
         raise StoreError(
             f"the store {place(url)} failed while {doing}: it holds a value that is wrong: {error}",
             hint="another program has changed it: restore a copy, or choose another home with"
-            " --home or DBHONE_HOME",
+            " --home or DBHONE_HOME. If none has, this is a bug in hone: please report it with what"
+            " --debug prints",
         ) from error
 
 

@@ -82,8 +82,16 @@ def peak_memory(pid: int, *, proc: Path = _PROC) -> int | None:
     return int(rest.split(None, 1)[0]) * 1024 if separator else None
 
 
+def read_all(path: str | Path) -> bytes | None:
+    """Return a file of /proc that may be longer than a page; otherwise as ``read_whole``."""
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return None
+
+
 def read_whole(path: str | Path, *, folder: int | None = None) -> bytes | None:
-    """Return a small file of /proc, None if its process is gone, be it while reading.
+    """Return a file of /proc of at most a page, None if its process is gone, be it while reading.
 
     It is None too for a file that may not be read. ``folder`` is the descriptor of the folder
     that a relative path starts from: with many files in one folder that is faster.

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.measurement.perf_events import Counter
-from dbhone.measurement.process_stats import cpu_seconds, read_whole
+from dbhone.measurement.process_stats import cpu_seconds, read_all, read_whole
 
 _PROC = Path("/proc")
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -31,11 +31,11 @@ class ServerUsage:
     """What a server has used since it was started; None where that cannot be read.
 
     ``cpu_seconds`` is user and system time, ``system_seconds`` the latter alone, in the kernel's
-    ticks of 10 ms. ``switches`` are the context switches of each
-    thread that lives, by its id; ``counted_switches`` those that a counter has seen, of all
-    that lived since it was opened. ``reaped`` grows whenever a process ended. ``bytes_read``
-    and ``bytes_written`` went from and to disks; what the page cache served or still holds is
-    not among them. ``memory_bytes`` is held now: the private memory of all processes, and once
+    ticks of 10 ms. ``switches`` are the context switches of each thread that lives, by its id;
+    ``counted_switches`` those that a counter has seen: of the first thread, and of all that it has
+    started since the counter was opened. ``reaped`` grows whenever a process ended. ``bytes_read``
+    and ``bytes_written`` went from and to disks; what the page cache served or still holds is not
+    among them. ``memory_bytes`` is held now: the private memory of all processes, and once
     what they share, as the process sees it that has used most of it. ``peak_memory_bytes``
     adds to it what each process has given back since its own peak: exact for one process, for
     many the most that it can have been.
@@ -56,11 +56,12 @@ class ServerUsage:
 class UsedBetween:
     """What a server used between two moments; None where that cannot be known. Never negative.
 
-    Without a counter ``context_switches`` lacks those of threads that ended in between, and it
-    is None if whole processes did, as PostgreSQL's do with their clients: too much would be
-    missing. ``memory_bytes`` is that of the later moment, ``peak_memory_bytes`` the most since
-    the server was started by those processes that lived at one of the two moments: a server
-    whose processes end with their clients must be read while it is asked.
+    With a counter ``context_switches`` are those of what serves clients: threads that worked in the
+    background before the counter was opened are not among them. Without one they are those of all
+    threads but the ones that ended in between, and None if whole processes did, as PostgreSQL's do
+    with their clients: too much would be missing. ``peak_memory_bytes`` is the most since the
+    server was started by those processes that lived at one of the two moments: a server whose
+    processes end with their clients must be read while it is asked.
     """
 
     cpu_seconds: float
@@ -68,7 +69,6 @@ class UsedBetween:
     context_switches: int | None
     bytes_read: int | None
     bytes_written: int | None
-    memory_bytes: int | None
     peak_memory_bytes: int | None
 
 
@@ -103,7 +103,7 @@ def read_usage(
 
     It is None too where the kernel does not tell the children of a process. Of processes of
     another account only root may read the bytes. ``counter`` is one of CONTEXT_SWITCHES that
-    was opened for the process when it was started. Without ``switches`` the threads are not
+    was opened for the process when it was ready. Without ``switches`` the threads are not
     looked at.
     """
     usages = []
@@ -142,7 +142,6 @@ def between(before: ServerUsage, after: ServerUsage) -> UsedBetween:
         context_switches=_switches_between(before, after),
         bytes_read=_more(before.bytes_read, after.bytes_read),
         bytes_written=_more(before.bytes_written, after.bytes_written),
-        memory_bytes=after.memory_bytes,
         peak_memory_bytes=_most(before.peak_memory_bytes, after.peak_memory_bytes),
     )
 
@@ -216,7 +215,7 @@ def _read_process(pid: int, proc: Path, *, switches: bool) -> _Process | None:
     folder = f"{proc}/{pid}"
     stat = read_whole(f"{folder}/stat")
     status = read_whole(f"{folder}/status")
-    children = read_whole(f"{folder}/task/{pid}/children")
+    children = read_all(f"{folder}/task/{pid}/children")
     own = cpu_seconds(pid, proc=proc)
     disk = read_whole(f"{folder}/io")
     if disk is None and read_whole(f"{folder}/stat") is None:
