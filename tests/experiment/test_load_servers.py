@@ -254,6 +254,8 @@ def test_a_training_elsewhere_that_cannot_be_meant_is_refused(
         ("[1, 4]", "[0]", "threads"),
         ("shares = { update-index", "shares = { insert", "insert"),
         ("rows = 5000", "rows = 5", "rows"),
+        ("rows = 5000", "data = { rows = 1.5 }", "workload.data: write the path of a dump, or"),
+        ("rows = 5000", "data = 7", "workload.data: write the path of a dump, or"),
         ('size = "smoke"', 'size = "smok"', "smoke"),
         ("[config]\nset", "[config]\nsett", "set"),
     ],

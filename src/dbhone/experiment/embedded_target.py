@@ -174,9 +174,11 @@ class EmbeddedTarget(Target):
         large = frozenset(name for name in can if memory[name] > room)
         self._interleaved_sets = can if slices is Slices.SHORT else can - large
         if self._interleaved_sets:
+            where = " on one CPU" if self.driver.single_threaded else ""
             text = (
-                "the drivers of all subjects took turns, and all but one were paused: each executed"
-                f" a step, or {duration(_SLICE)} of one that takes longer, before the next one did"
+                f"the drivers of all subjects took turns{where}, and all but one were paused: each"
+                f" executed a step, or {duration(_SLICE)} of one that takes longer, before the next"
+                " one did"
             )
             self.recorder.warn(Warning(code=INTERLEAVED_STEPS, text=text))
         for name in sorted(can - self._interleaved_sets):

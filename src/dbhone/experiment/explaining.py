@@ -167,13 +167,7 @@ def explain(
                 )
                 for name in names
             }
-            for number in range(rounds):
-                service.listen(Detail(text=f"{task.set}, round {number + 1} of {rounds}"))
-                order = round_order(experiment.design.seed, _BLOCK, task.set, number, names)
-                for position, name in enumerate(order):
-                    sampled[name].slice(number, position, seconds / rounds)
-            for subject in sampled.values():
-                subject.end()
+            _run_rounds(sampled, task.set, experiment.design.seed, rounds, seconds, service)
             return sampled
 
         sampled = service.exclusively(work)
@@ -193,6 +187,24 @@ def explain(
         named=_named((*base, *subject)),
         settings={it.name: it.value for those in requests.values() for it in those},
     )
+
+
+def _run_rounds(
+    sampled: dict[str, ExplainedServer],
+    set: str,
+    seed: int,
+    rounds: int,
+    seconds: float,
+    service: BuildService,
+) -> None:
+    """Let each subject run for its ``seconds``, cut into ``rounds``, in random order."""
+    names = tuple(sampled)
+    for number in range(rounds):
+        service.listen(Detail(text=f"{set}, round {number + 1} of {rounds}"))
+        for position, name in enumerate(round_order(seed, _BLOCK, set, number, names)):
+            sampled[name].slice(number, position, seconds / rounds)
+    for subject in sampled.values():
+        subject.end()
 
 
 def _specs(

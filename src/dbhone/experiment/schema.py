@@ -51,6 +51,18 @@ def _setting(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
+def _data(value: object) -> object:
+    """Refuse what is no data, in one sentence instead of one for each type that it is not."""
+    table = value.values() if isinstance(value, dict) else ()
+    wrong = any(isinstance(each, bool) or not isinstance(each, int | str) for each in table)
+    if wrong or not isinstance(value, str | dict):
+        raise ValueError(
+            "write the path of a dump, or a table of whole numbers and words,"
+            " such as { rows = 100000 }"
+        )
+    return value
+
+
 def _one_of(words: type[StrEnum]) -> BeforeValidator:
     """Return what reads one of these words, and refuses all others."""
 
@@ -89,6 +101,7 @@ Numbers = tuple[Annotated[int, Field(ge=1, le=100_000)], ...]
 
 Data = str | dict[str, int | str]
 """What is loaded: a dump, or keys of the suite's driver."""
+_Data = Annotated[Data, BeforeValidator(_data)]
 T = TypeVar("T")
 W = TypeVar("W")
 
@@ -137,7 +150,7 @@ class TrainingSection(_Section):
     """
 
     suite: str | None = Field(default=None, min_length=1)
-    data: Data = {}
+    data: _Data = {}
     sets: Annotated[Words | None, Field(min_length=1)] = None
     command: Words = ()
     timeout: Duration = 3600.0
@@ -161,7 +174,7 @@ class WorkloadSection(_Section):
     tables: int | None = Field(default=None, ge=1, le=10_000)
     rows: int | None = Field(default=None, ge=100)
     statements: Literal["prepared", "text"] | None = None
-    data: Data = {}
+    data: _Data = {}
     seconds: Duration | None = None
     cache: Size | None = None
 
