@@ -12,8 +12,8 @@ from dbhone.analysis.selection import (
     block_scores,
     blocks_of_rung,
     pooled,
+    stage_ratio,
     standings,
-    step_ratio,
     survivors,
 )
 from dbhone.measurement.sample_array import Array
@@ -97,7 +97,7 @@ def test_scores_are_of_held_out_steps_where_there_are_any() -> None:
 
 def test_a_stage_brings_the_ratio_of_the_blocks_that_both_have() -> None:
     before = np.array([0.0, 0.1, 0.05, np.nan])
-    ratio, half = step_ratio(before + math.log(1.1), before)
+    ratio, half = stage_ratio(before + math.log(1.1), before)
     assert math.isclose(ratio, 1.1)
     assert half is not None
     assert half < 1e-9

@@ -49,8 +49,8 @@ def _has_pairs(logs: Array) -> bool:
 
 
 def _ratios(logs: Array) -> Array:
-    variances = levels(logs)
-    ratios: Array = variances[1:] - variances[0]
+    own = levels(logs)
+    ratios: Array = own[1:] - own[0]
     return ratios
 
 

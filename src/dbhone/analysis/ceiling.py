@@ -23,7 +23,7 @@ from dbhone.measurement.metric import (
 from dbhone.measurement.record import Step
 
 _MOST_TAKEN = 1.05
-"""Of all CPUs; the figures come from medians of their own, and need not agree to the last digit."""
+"""Of all CPUs; the figures come from means of their own, and need not agree to the last digit."""
 _NEEDED = (THROUGHPUT, CPU_SECONDS, SYSTEM_SECONDS, CLIENT_CPU_SECONDS)
 
 

@@ -24,7 +24,7 @@ from dbhone.measurement.sample_array import Array, Logs, SampleArray
 class Level:
     """The typical value of one metric for one subject on one step, in the metric's unit.
 
-    ``value`` is the estimate of the logarithms over the blocks, turned back, as for effects;
+    ``value`` is the estimate of the logarithms over the blocks, all alike, turned back;
     ``low`` to ``high`` is its interval, None with fewer than 3 blocks. Where some value is
     zero there are no logarithms: then it is the median, without an interval.
     """

@@ -112,7 +112,7 @@ def blocks_of_rung(number: int) -> int:
     return int(FIRST_BLOCKS * 2**number)
 
 
-def step_ratio(after: Array, before: Array) -> tuple[float, float | None]:
+def stage_ratio(after: Array, before: Array) -> tuple[float, float | None]:
     """Return what a stage brought, as a ratio, and the interval's half-width on its logarithm.
 
     ``after`` and ``before`` are scores with and without it, compared in the blocks that both have.

@@ -1,6 +1,6 @@
 """Blocks that do not fit the others of their step: outliers, and bimodal noise.
 
-The checks look at what the estimate is made of: the logarithm of each block's ratio to the base.
+The checks look at the logarithm of each block's ratio to the base.
 Nothing is left out here or elsewhere; the footnotes say what the intervals had to cope with.
 
 Two modes are detected by the best split of the sorted ratios (Fisher, JASA 53 (1958) 789-798) and

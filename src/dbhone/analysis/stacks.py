@@ -29,6 +29,7 @@ CALLERS = ""
 """The module of functions that wait on behalf of those which call them: it is their caller's."""
 OTHER_THREADS = "other threads"
 WAITING = "waiting"
+CLIENT_CPU = "CPU of the client"
 _CLONE = re.compile(r"(\.(lto_priv|isra|constprop|part|cold|llvm|localalias|resolver)\.?\d*)+$")
 _COPY = re.compile(r"( \[clone [^\]]*\])+$")
 _OPENING, _CLOSING = "<([", ">)]"
@@ -96,7 +97,7 @@ def totals(base: Sequence[Round], subject: Sequence[Round], threads: int) -> lis
     return [
         *parts,
         of("CPU of the server", lambda one: one.cpu / one.operations),
-        of("CPU of the client", lambda one: one.client / one.operations),
+        of(CLIENT_CPU, lambda one: one.client / one.operations),
         of(WAITING, lambda one: one.waiting(threads)),
     ]
 

@@ -291,7 +291,7 @@ class Store:
             return load_progress(connection, run_id)
 
     def samples(self, run_id: int) -> SampleArray:
-        """Return the measurements that count, as columns, in the order of their making."""
+        """Return the measurements that count."""
         with self._seeing(run_id) as connection:
             samples = columns.load(connection, run_id)
         return samples.in_layouts(self.run(run_id).layouts)

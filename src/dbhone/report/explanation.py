@@ -19,6 +19,7 @@ from dbhone.analysis.explained_rounds import (
     certain,
 )
 from dbhone.analysis.stacks import (
+    CLIENT_CPU,
     WAITING,
     FunctionDifference,
     by_function,
@@ -236,7 +237,7 @@ def _ceiling(
         throughput=sum(it.operations for it in rounds) / sum(it.seconds for it in rounds),
         user=times[CodeOrigin.OWN.value] + times[CodeOrigin.LIBRARY.value],
         system=times[CodeOrigin.KERNEL.value],
-        client=times["CPU of the client"],
+        client=times[CLIENT_CPU],
         threads=threads,
         cores=cores,
     )

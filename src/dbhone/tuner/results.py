@@ -10,7 +10,7 @@ import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from dbhone.analysis.selection import step_ratio
+from dbhone.analysis.selection import stage_ratio
 from dbhone.compilation.inputs import USUAL_COMPILER
 from dbhone.experiment.participants import LEFT_OUT
 from dbhone.measurement.record import Run
@@ -93,7 +93,7 @@ def waterfall(finished: Sequence[EndedRun], best: Candidate) -> tuple[StageGain,
         stage = next(stages_of, None)
         if stage is None:
             continue
-        ratio, half = step_ratio(measured[stage], before)
+        ratio, half = stage_ratio(measured[stage], before)
         if math.isnan(ratio):
             continue
         added = [word for word in words if word not in told]
