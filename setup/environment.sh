@@ -28,7 +28,7 @@ environment_is_ready() {
 
 # environment_make PURPOSE: make it unless it is ready.
 environment_make() {
-    environment_is_ready "$1" && return
+    [ -e "$tools/use.lock" ] && environment_is_ready "$1" && return
     mkdir -p "$tools" 2>/dev/null || true
     if ! [ -w "$tools" ] || ! [ -w "$root" ]; then
         if [ -L "$root/.venv/bin/python" ] && ! [ -x "$root/.venv/bin/python" ]; then
@@ -43,6 +43,7 @@ environment_make() {
         flock 9
     fi
     environment_is_ready "$1" || _make "$1"
+    [ -e "$tools/use.lock" ] || : >"$tools/use.lock" # .tools may have been deleted alone
     environment_is_ready "$1" || fail "what was installed has no command hone" "See $log."
     exec 9>&-
 }

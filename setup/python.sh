@@ -3,7 +3,12 @@
 # find_python: set $python to a Python that will do, and return whether there is one.
 # DBHONE_PYTHON, when set, is the only one looked at.
 find_python() {
-    for python in ${DBHONE_PYTHON:-python3 python3.14 python3.13 python3.12 python3.11}; do
+    if [ -n "${DBHONE_PYTHON:-}" ]; then
+        python=$DBHONE_PYTHON
+        has "$python" && _will_do "$python"
+        return
+    fi
+    for python in python3 python3.14 python3.13 python3.12 python3.11; do
         if has "$python" && _will_do "$python"; then
             return 0
         fi

@@ -6,6 +6,10 @@ _updated=
 # system_ready PURPOSE: have the programs that environment or check needs, or fail. What builds
 # and measurements need, hone knows: 'hone setup'.
 system_ready() {
+    if [ -n "${DBHONE_PYTHON:-}" ] && ! find_python; then
+        fail "DBHONE_PYTHON is no CPython 3.11 or newer with all its modules: $DBHONE_PYTHON" \
+            "Name another, or leave it unset."
+    fi
     _needed=$(packages_needed "$1")
     _wanted=$(packages_wanted "$1")
     [ -n "$_needed$_wanted" ] || return 0

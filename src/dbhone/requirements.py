@@ -106,6 +106,11 @@ def missing(requirements: Iterable[Requirement]) -> Missing:
     )
 
 
+def as_root(words: str) -> str:
+    """Return the line that runs hone with these words as root, wherever hone is."""
+    return f'sudo "$(command -v hone)" {words} (in a clone: sudo ./hone {words})'
+
+
 def installable() -> bool:
     """Return whether hone may install packages: as root, or by a sudo that asks for no password."""
     if shutil.which(_APT) is None:

@@ -11,6 +11,7 @@ This module says how. ``process.py`` starts the sandbox, if the machine can make
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import resource
@@ -27,6 +28,8 @@ TRUST_VARIABLE = "DBHONE_TRUST"
 """Set to 1, strangers' programs run on a machine that cannot make sandboxes."""
 PROGRAM = "bwrap"
 PACKAGE = "bubblewrap"
+_RESTRICTION = "kernel.apparmor_restrict_unprivileged_userns"
+"""Ubuntu forbids by it, from 24.04 on, what bubblewrap needs of accounts other than root."""
 MOST_PROCESSES = 16384
 """Processes and threads that a tenant may have in all."""
 
@@ -152,6 +155,16 @@ def _usual_files() -> int:
 def is_waived() -> bool:
     """Return whether the user lets strangers' programs run where no sandbox can be made."""
     return os.environ.get(TRUST_VARIABLE) == "1"
+
+
+def remedy() -> str:
+    """Return what lets this machine make sandboxes."""
+    if shutil.which(PROGRAM) is None:
+        return f"apt-get install {PACKAGE}"
+    with contextlib.suppress(OSError):
+        if Path("/proc/sys", *_RESTRICTION.split(".")).read_text("ascii").strip() == "1":
+            return f"sudo sysctl {_RESTRICTION}=0"
+    return "allow this account to create user namespaces"
 
 
 def argv_of(

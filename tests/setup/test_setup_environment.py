@@ -55,6 +55,14 @@ def test_the_first_run_sets_up_and_the_second_does_not(machine: Machine) -> None
     assert second.errors == ""
 
 
+def test_the_folder_of_tools_may_be_deleted_alone(machine: Machine) -> None:
+    machine.run("hone")
+    machine.told()
+    shutil.rmtree(machine.clone / ".tools")
+    assert machine.run("hone").status == 7
+    assert asked_of_uv(machine) == []
+
+
 def test_hone_gets_its_arguments_and_its_exit_code_is_kept(machine: Machine) -> None:
     ran = machine.run("hone", "a b", "", "*")
     assert ran.output == "hone [a b] [] [*]\n"

@@ -154,7 +154,18 @@ def test_another_python_is_taken_when_the_usual_one_is_too_old(machine: Machine)
 def test_the_python_that_the_user_names_is_the_only_one_looked_at(machine: Machine) -> None:
     machine.command("broken", "exit 1")
     machine.variables["DBHONE_PYTHON"] = "broken"
-    assert machine.run("hone").status == 1
+    ran = machine.run("hone")
+    assert ran.status == 1
+    assert "DBHONE_PYTHON is no CPython 3.11 or newer" in ran.errors
+    assert "apt-get" not in ran.errors
+
+
+def test_the_python_that_the_user_names_may_lie_in_a_folder_with_spaces(machine: Machine) -> None:
+    folder = machine.root / "my programs"
+    folder.mkdir()
+    (machine.root / "bin" / "python3").rename(folder / "python3")
+    machine.variables["DBHONE_PYTHON"] = str(folder / "python3")
+    assert machine.run("hone").status == 7
 
 
 def test_a_python_that_can_get_no_pip_needs_its_venv_package(machine: Machine) -> None:

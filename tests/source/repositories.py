@@ -22,7 +22,7 @@ class Repository:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        root.mkdir()
+        root.mkdir(exist_ok=True)
         self.git("init", "--quiet", "--initial-branch=main")
 
     def git(self, *words: str) -> str:

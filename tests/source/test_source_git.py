@@ -58,6 +58,17 @@ def test_tags_branches_and_commits_are_found(session: Session, repository: Repos
         assert tree.resolved == f"git:{repository.root}@{commits[expected]}"
 
 
+def test_a_branch_of_what_was_cloned_is_found_as_git_finds_it(
+    session: Session, repository: Repository, tmp_path: Path
+) -> None:
+    """As on a machine of CI, which has cloned what is to be compared."""
+    first = repository.commit("one")
+    repository.git("clone", "--quiet", ".", str(tmp_path / "clone"))
+    clone = Repository(tmp_path / "clone")
+    clone.commit("two")
+    assert get(session, clone, "origin/main").resolved == f"git:{clone.root}@{first}"
+
+
 def test_a_commit_is_found_by_the_way_to_it(session: Session, repository: Repository) -> None:
     commits = {name: repository.commit(name) for name in ("one", "two", "three")}
     repository.git("tag", "--annotate", "--message", "signed off", "noted", commits["two"])

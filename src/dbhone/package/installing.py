@@ -31,6 +31,7 @@ from dbhone.package.archive import unpack
 from dbhone.package.checking import Checked
 from dbhone.package.content import PACKAGES
 from dbhone.package.originals import BinaryPackage, Originals, keep_originals, kept_originals
+from dbhone.requirements import as_root
 from dbhone.session import Notify, Session
 from dbhone.units import listed
 from dbhone.untrusted_files import read_untrusted
@@ -76,7 +77,7 @@ def plan_replacement(file: bytes, checked: Checked, session: Session) -> Replace
     if checked.why_not_here is not None:
         raise UsageError(checked.why_not_here)
     if os.geteuid() != 0:
-        raise MachineError("only root may install packages", hint="sudo hone install …")
+        raise MachineError("only root may install packages", hint=as_root("install …"))
     service = _service(checked.dbms)
     series = service.series(checked.version)
     unpacked = _unpacked(file, session.workdir(PACKAGES))

@@ -28,7 +28,7 @@ from dbhone.instance.programs import installation_of, prepared_environment
 from dbhone.instance.server import Server
 from dbhone.process import why_not_enclosed
 from dbhone.requirements import missing
-from dbhone.sandbox import Sandbox, is_waived
+from dbhone.sandbox import Sandbox, is_waived, remedy
 from dbhone.session import Session
 from dbhone.source.tree import SourceTree, acquire, kept_tree
 from dbhone.verification.checks.base import Check, RegressionTests, TestPrograms
@@ -66,7 +66,7 @@ class TestHarness:
         if reason is not None and not is_waived():
             raise MachineError(
                 f"{check.title} must run in a sandbox, which this machine cannot make: {reason}",
-                hint="'hone doctor' says what to install",
+                hint=remedy(),
             )
 
     def tests_of(self, regression: RegressionTests, build: Build) -> Path:
@@ -82,7 +82,8 @@ class TestHarness:
         if not names_version(tree.resolved, build.manifest.version):
             raise UsageError(
                 f"the packages that bring {regression.title} are of another version than the build,"
-                f" {build.manifest.version}: {tree.resolved}"
+                f" {build.manifest.version}: {tree.resolved}",
+                hint="--grade answers compares its answers instead, without these tests",
             )
         return tree.path
 

@@ -35,7 +35,7 @@ from dbhone.measurement import perf_events
 from dbhone.measurement.conditions import Condition, between, read_conditions
 from dbhone.measurement.machine import read_machine
 from dbhone.process import why_not_enclosed
-from dbhone.sandbox import PACKAGE, PROGRAM
+from dbhone.sandbox import remedy
 from dbhone.session import Session
 from dbhone.units import size
 
@@ -142,12 +142,8 @@ def _sandboxes() -> _Finding:
     if reason is None:
         text = "servers, their clients and builds are sandboxed (tested)"
         return _Finding(name="sandboxes", good=True, text=text)
-    missing = shutil.which(PROGRAM) is None
-    remedy = (
-        f"apt-get install {PACKAGE}" if missing else "allow this account to create user namespaces"
-    )
     text = f"sources from the network are refused without --trust: {reason}"
-    return _Finding(name="sandboxes", good=False, text=text, remedy=remedy)
+    return _Finding(name="sandboxes", good=False, text=text, remedy=remedy())
 
 
 def _limits() -> _Finding:

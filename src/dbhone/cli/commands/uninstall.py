@@ -11,6 +11,7 @@ from dbhone.cli.help import Task, hone_command
 from dbhone.cli.setting_up import agree
 from dbhone.errors import UnknownName, UsageError
 from dbhone.package.installing import installed_servers, uninstall
+from dbhone.requirements import as_root
 
 
 @hone_command("uninstall", Task.MANAGE, "hone uninstall", "hone uninstall --yes postgresql-15")
@@ -41,7 +42,7 @@ def command(context: Context, server: str | None, yes: bool) -> None:
 def _hint(context: Context) -> str:
     """Return what to do instead. Root's home has the originals, so others look into another."""
     if os.geteuid() != 0:
-        return "what root installed, root restores: sudo hone uninstall"
+        return f"what root installed, root restores: {as_root('uninstall')}"
     return (
         f"to remove hone itself, delete {context.home.root} and the clone, or run"
         " 'uv tool uninstall dbhone'"

@@ -65,6 +65,19 @@ _NOT_AUTOMATIC = re.compile(r"^NotAutomatic:\s*yes", re.MULTILINE | re.IGNORECAS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Package:
+    """A package; without a version, the newest one."""
+
+    name: str
+    version: str | None
+
+    @property
+    def text(self) -> str:
+        """It as apt's command line names it."""
+        return self.name if self.version is None else f"{self.name}={self.version}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PackageIndex:
     """The packages that apt knows. ``errors`` are apt's own lines about what failed."""
 

@@ -11,7 +11,6 @@ number may be left out: ``apt:postgresql`` is the newest of them.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from dbhone.errors import SourceError, UsageError
 from dbhone.requirements import Requirement
@@ -19,6 +18,7 @@ from dbhone.source.fetch import FetchJob, SourceReference, failure, perform
 from dbhone.source.kinds._apt_index import (
     PACKAGE,
     VERSION,
+    Package,
     PackageIndex,
     search,
     sorted_versions,
@@ -50,29 +50,23 @@ def _fetch(job: FetchJob) -> str:
         raise index.missing_error(job.reference.location, job.reference.revision, job)
     chosen = _download_first(index, candidates, job)
     _extract(job)
-    return f"apt:{chosen.package}={chosen.version}"
+    return f"apt:{chosen.text}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Candidate:
-    package: str
-    version: str
-
-
-def _candidates(index: PackageIndex, job: FetchJob) -> list[_Candidate]:
+def _candidates(index: PackageIndex, job: FetchJob) -> list[Package]:
     package, version = job.reference.location, job.reference.revision
     if version is not None:
         known = version in index.versions(package, job)
-        return [_Candidate(package=package, version=version)] if known else []
+        return [Package(name=package, version=version)] if known else []
     return _newest_first(index, package, job) or _of_series(index, package, job)
 
 
-def _newest_first(index: PackageIndex, package: str, job: FetchJob) -> list[_Candidate]:
+def _newest_first(index: PackageIndex, package: str, job: FetchJob) -> list[Package]:
     versions = index.newest_first(package, job)
-    return [_Candidate(package=package, version=version) for version in versions]
+    return [Package(name=package, version=version) for version in versions]
 
 
-def _of_series(index: PackageIndex, package: str, job: FetchJob) -> list[_Candidate]:
+def _of_series(index: PackageIndex, package: str, job: FetchJob) -> list[Package]:
     """Return the packages with the highest number after the name, such as postgresql-17."""
     numbers = {
         match[1]
@@ -86,7 +80,7 @@ def _of_series(index: PackageIndex, package: str, job: FetchJob) -> list[_Candid
     return []
 
 
-def _download_first(index: PackageIndex, candidates: list[_Candidate], job: FetchJob) -> _Candidate:
+def _download_first(index: PackageIndex, candidates: list[Package], job: FetchJob) -> Package:
     """Download the first candidate whose files the package source really has.
 
     A mirror may list a version whose files it does not have yet, or has no longer. Then the version
@@ -99,21 +93,20 @@ def _download_first(index: PackageIndex, candidates: list[_Candidate], job: Fetc
         except SourceError as error:
             if not _ABSENT.search(error.message):
                 raise
-            job.notify(f"{candidate.package} {candidate.version} is listed but not there")
+            job.notify(f"{candidate.name} {candidate.version} is listed but not there")
         else:
             return candidate
     _download(index, last, job)
     return last
 
 
-def _download(index: PackageIndex, candidate: _Candidate, job: FetchJob) -> None:
-    package = f"{candidate.package}={candidate.version}"
+def _download(index: PackageIndex, candidate: Package, job: FetchJob) -> None:
     folder = job.scratch / "package"
     if folder.exists():
         remove_tree(folder)
     folder.mkdir()
-    arguments = ("--only-source", "--download-only", "source", package)
-    index.download(f"downloading the source package {package}", arguments, folder, job)
+    arguments = ("--only-source", "--download-only", "source", candidate.text)
+    index.download(f"downloading the source package {candidate.text}", arguments, folder, job)
 
 
 def _extract(job: FetchJob) -> None:

@@ -8,7 +8,6 @@ one tree.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.command import Command
@@ -20,6 +19,7 @@ from dbhone.source.fetch import DOWNLOAD_TIMEOUT, FetchJob, SourceReference
 from dbhone.source.kinds._apt_index import (
     PACKAGE,
     VERSION,
+    Package,
     PackageIndex,
     search,
 )
@@ -27,18 +27,6 @@ from dbhone.source.kinds._apt_sources import PackageType
 from dbhone.source.kinds.base import SourceKind
 
 _SYNTAX = "deb:PACKAGE[=VERSION][,…]"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Package:
-    """A binary package; without a version, the newest one."""
-
-    name: str
-    version: str | None
-
-    @property
-    def text(self) -> str:
-        return self.name if self.version is None else f"{self.name}={self.version}"
 
 
 def _parse(text: str) -> SourceReference:
@@ -55,11 +43,11 @@ def _parse(text: str) -> SourceReference:
     return SourceReference(text=text, kind="deb", location=location, revision=None, sha256=None)
 
 
-def _packages(text: str) -> list[_Package]:
+def _packages(text: str) -> list[Package]:
     """Return the packages of a reference; neither a name nor a version can hold a comma."""
     pairs = (word.strip().partition("=") for word in text.split(","))
     return [
-        _Package(name=name, version=version if equals else None) for name, equals, version in pairs
+        Package(name=name, version=version if equals else None) for name, equals, version in pairs
     ]
 
 
@@ -75,26 +63,26 @@ def _fetch(job: FetchJob) -> str:
     return f"deb:{','.join(package.text for package in resolved)}"
 
 
-def _with_versions(index: PackageIndex, packages: list[_Package], job: FetchJob) -> list[_Package]:
+def _with_versions(index: PackageIndex, packages: list[Package], job: FetchJob) -> list[Package]:
     """Return each package with its version; nothing unless all are known."""
     resolved = [_with_version(index, package, job) for package in packages]
     known = [package for package in resolved if package is not None]
     return known if len(known) == len(packages) else []
 
 
-def _with_version(index: PackageIndex, package: _Package, job: FetchJob) -> _Package | None:
+def _with_version(index: PackageIndex, package: Package, job: FetchJob) -> Package | None:
     if package.version is not None:
         return package if package.version in index.versions(package.name, job) else None
     newest = next(iter(index.newest_first(package.name, job)), None)
-    return None if newest is None else _Package(name=package.name, version=newest)
+    return None if newest is None else Package(name=package.name, version=newest)
 
 
-def _missing_error(index: PackageIndex, packages: list[_Package], job: FetchJob) -> HoneError:
+def _missing_error(index: PackageIndex, packages: list[Package], job: FetchJob) -> HoneError:
     missing = next(package for package in packages if _with_version(index, package, job) is None)
     return index.missing_error(missing.name, missing.version, job)
 
 
-def _download(index: PackageIndex, package: _Package, job: FetchJob) -> Path:
+def _download(index: PackageIndex, package: Package, job: FetchJob) -> Path:
     folder = job.scratch / "packages" / package.name
     folder.mkdir(parents=True)
     arguments = ("download", package.text)

@@ -9,6 +9,7 @@ asks no questions: a repository that needs a password must get it from git's cre
 from __future__ import annotations
 
 import re
+from functools import reduce
 from pathlib import Path
 
 from dbhone.command import Command
@@ -41,6 +42,8 @@ _USER = re.compile(r"(?:https?://[^/@]*|[a-z+]+://[^/@:]*:[^/@]*)@")
 _BAD_REVISION = re.compile(r"[\s~^:?*\[\\]|\.\.|@\{|^-")
 _WAY = re.compile(r"(?:~\d{0,6}|\^\d{0,3}|\^\{(?:commit)?\})*\Z")
 """From the commit that is named to another one: see gitrevisions(7)."""
+_FOLDERS = ("refs/tags/", "refs/heads/", "refs/remotes/")
+"""Where git looks for a name, in this order."""
 _NAMED = "refs/hone/named"
 _PROGRESS = re.compile(r"(Receiving objects|Resolving deltas|Updating files): +(\d+%)")
 # git gives up a server that sends less than 1000 bytes a second for a minute.
@@ -192,9 +195,9 @@ def _refs(job: FetchJob) -> tuple[str, ...]:
 
 def _resolve(revision: str, refs: tuple[str, ...], job: FetchJob) -> str:
     """Return the ref or commit to fetch. Raises SourceError if the repository does not have it."""
-    for candidate in (revision, f"refs/tags/{revision}", f"refs/heads/{revision}"):
-        if candidate in refs:
-            return candidate
+    for folder in ("", *_FOLDERS):
+        if folder + revision in refs:
+            return folder + revision
     if _COMMIT.fullmatch(revision):
         return revision
     raise _unknown(revision, refs, job)
@@ -202,7 +205,7 @@ def _resolve(revision: str, refs: tuple[str, ...], job: FetchJob) -> str:
 
 def _unknown(revision: str, refs: tuple[str, ...], job: FetchJob) -> HoneError:
     short = {
-        ref.removeprefix("refs/tags/").removeprefix("refs/heads/")
+        reduce(str.removeprefix, _FOLDERS, ref)
         for ref in refs
         if not ref.endswith("^{}") and not ref.startswith("refs/pull/")
     }
