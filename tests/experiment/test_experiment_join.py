@@ -112,6 +112,17 @@ def test_without_a_budget_there_is_time_for_what_must_be_compiled() -> None:
     assert budget(compiled) == ready_made + load_dbms("mysql").build_seconds
 
 
+def test_a_version_with_a_varied_setting_cannot_be_joined() -> None:
+    subjects = (a_version("5.6.14-1", Role.BASE), a_version("5.6.14-2"))
+    varied = (
+        EXPERIMENT.replace('order = ["5.6.14", "5.7.22"]', 'order = ["5.6.14-1", "5.6.14-2"]')
+        .replace('base = "5.6.14"', 'base = "5.6.14-1"')
+        .replace("settings = { sync_binlog = 0 }", "vary = { sync_binlog = [1, 2] }")
+    )
+    with pytest.raises(UsageError, match="a version with a varied setting"):
+        text_of("8.0.12", run=a_run(subjects=subjects, experiment=varied))
+
+
 def test_a_run_that_was_measured_in_layouts_cannot_be_joined() -> None:
     subjects = tuple(replace(each, inputs={"layouts": 12}) for each in a_run().subjects)
     in_layouts = a_run(subjects=subjects, experiment=f"{EXPERIMENT}layouts = 6\n")

@@ -42,7 +42,7 @@ def joining_text(
 
     The ``anchor`` is the version of the run that is measured once more beside the new ones, None
     for the one that is nearest to them. ``sets`` empty are those of the run. Raises UsageError for
-    a run that nothing can join, UnknownName for an unknown anchor.
+    a run or an anchor that nothing can join, UnknownName for an unknown anchor.
     """
     declared = tomllib.loads(run.experiment)
     order = declared.get("history", {}).get("order", [])
@@ -52,6 +52,11 @@ def joining_text(
     new = [version.name for version in versions]
     _check_joinable(run, dbms, sound, new, earlier=order)
     anchor = _anchor(run, anchor, sound, new)
+    if anchor not in declared["subjects"]:
+        raise UsageError(
+            f"{anchor} of run {run.id} is a version with a varied setting, which cannot be joined",
+            hint="write an experiment with the versions and their settings instead",
+        )
     names = sorted([anchor, *new], key=age)
     system = load_dbms(dbms)
     building = len(compiled_versions(versions)) * system.build_seconds
