@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.errors import SourceError, ToolError
+from dbhone.errors import NoSpaceError, SourceError, ToolError
 from dbhone.session import Session
+from tests.files import put_program
 from tests.source.apt_machine import Machine
 from tests.source.getting import get, refused
 
@@ -19,6 +20,16 @@ def test_a_package_is_unpacked_and_not_installed(session: Session, apt_repositor
     assert os.access(program, os.X_OK)
     assert sorted(path.name for path in tree.path.iterdir()) == ["etc", "usr"]
     assert not Path("/dbhone-tests-were-here").exists()
+
+
+def test_a_full_disk_while_a_package_is_unpacked_is_told_as_such(
+    session: Session, apt_repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = "echo 'dpkg-deb: error: No space left on device' >&2; exit 2"
+    program = put_program(tmp_path / "bin" / "dpkg-deb", script)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    with pytest.raises(NoSpaceError, match="while unpacking tiny-server"):
+        get(session, "deb:tiny-server")
 
 
 def test_a_packages_absolute_links_lead_into_the_tree(

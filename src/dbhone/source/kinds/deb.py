@@ -8,6 +8,7 @@ one tree.
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from dbhone.command import Command
@@ -15,7 +16,7 @@ from dbhone.errors import HoneError, SourceError, UsageError
 from dbhone.process import run
 from dbhone.requirements import Requirement
 from dbhone.source.archive import unpack_packages
-from dbhone.source.fetch import DOWNLOAD_TIMEOUT, FetchJob, SourceReference
+from dbhone.source.fetch import DOWNLOAD_TIMEOUT, FetchJob, SourceReference, failure
 from dbhone.source.kinds._apt_index import (
     PACKAGE,
     VERSION,
@@ -27,6 +28,8 @@ from dbhone.source.kinds._apt_sources import PackageType
 from dbhone.source.kinds.base import SourceKind
 
 _SYNTAX = "deb:PACKAGE[=VERSION][,…]"
+_LAST_WORDS = 1024
+"""Bytes of what a program that failed printed last."""
 
 
 def _parse(text: str) -> SourceReference:
@@ -101,7 +104,11 @@ def _content(package: Path, job: FetchJob) -> Path:
     argv = ("dpkg-deb", "--fsys-tarfile", str(package))
     finished = run(Command(argv=argv, cwd=job.scratch, log=content, timeout=DOWNLOAD_TIMEOUT))
     if not finished.ok:
-        raise SourceError(f"unpacking {package.name} failed: dpkg-deb {finished.ending()}")
+        with content.open("rb") as file:
+            file.seek(max(0, content.stat().st_size - _LAST_WORDS))
+            said = dataclasses.replace(finished, output=file.read())
+        reason = f"dpkg-deb {finished.ending()}"
+        raise failure(job, f"unpacking {package.name}", said, reason=reason)
     return content
 
 
