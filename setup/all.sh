@@ -10,3 +10,4 @@ log=$tools/setup.log
 # The environment stands alone; what is set for other Pythons is not for it. Without compiled
 # files, which are kept in .venv and src, hone would take seconds to start.
 unset PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
+leave_own_python

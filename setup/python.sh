@@ -1,5 +1,16 @@
 # Which Python the environment is made of.
 
+# leave_own_python: take .venv out of the PATH. Where it is activated, set-up would else make it anew
+# of itself, and remove it before.
+leave_own_python() {
+    _rest=$PATH: _kept=
+    while [ -n "$_rest" ]; do
+        _folder=${_rest%%:*} _rest=${_rest#*:}
+        [ "$_folder" -ef "$root/.venv/bin" ] || _kept=$_kept:$_folder
+    done
+    PATH=${_kept#:}
+}
+
 # find_python: set $python to a Python that will do, and return whether there is one.
 # DBHONE_PYTHON, when set, is the only one looked at.
 find_python() {

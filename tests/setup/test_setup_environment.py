@@ -107,6 +107,20 @@ def test_another_python_makes_it_anew(machine: Machine) -> None:
     assert asked_of_uv(machine) == MADE_FOR_RUN
 
 
+def test_an_environment_that_is_activated_is_not_made_of_itself(machine: Machine) -> None:
+    machine.run("hone")
+    machine.told()
+    own = machine.clone / ".venv" / "bin"
+    (own / "python3").unlink(missing_ok=True)
+    (own / "python3").symlink_to(os.path.realpath("/proc/self/exe"))
+    machine.variables["PATH"] = f"{own}:{machine.root / 'bin'}"
+    change(machine.clone / "requirements" / "run.lock")
+    assert machine.run("hone").status == 7
+    (made, *_) = (line for line in machine.told() if line.startswith("uv venv"))
+    assert f"{machine.root / 'bin'}/python3 " in made
+    assert str(own) not in made
+
+
 def test_a_moved_clone_is_set_up_anew(machine: Machine) -> None:
     machine.run("hone")
     machine.told()
