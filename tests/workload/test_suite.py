@@ -17,6 +17,7 @@ from dbhone.measurement.record import Group
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import load_driver
+from dbhone.workload.own_suite import SHARED, USED
 from dbhone.workload.suite import NumberedSet, Regime, ServerSet, StepKind
 from dbhone.workload.task import Scale
 from tests.workload.micro import micro
@@ -175,3 +176,12 @@ def test_every_microbenchmark_and_its_script_are_documented() -> None:
         short = name.partition("_")[0]
         assert f"`{short}" in text or name.endswith(".warm"), name
         assert f"| `{scripted_set(name).own['script']}` |" in text, name
+
+
+def test_hone_knows_every_script_that_a_script_uses() -> None:
+    """What it does not know is in no digest, and kept data would be taken for that of today."""
+    scripts = sorted(SHARED.parents[1].rglob("*.lua"))
+    assert scripts
+    for script in scripts:
+        text = script.read_text(encoding="utf-8")
+        assert text.count("dofile(") == len(USED.findall(text)), script.name

@@ -166,6 +166,17 @@ def test_an_event_that_did_not_do_what_it_should_is_refused(
         read_one_event(text.replace(old, new))
 
 
+def test_a_run_of_several_events_may_end_before_its_seconds_are_over() -> None:
+    asked = request(60.0)
+    run = replace(asked.run, events=13)
+    asked = replace(asked, task=replace(asked.task, run=run))
+    text = printed([(10.0, 13)], seconds=0.13).encode()
+    chunk = Chunk(data=text, at=0.0, cpu_seconds=None, instructions=None, peak_memory_bytes=None)
+    (step,) = PLUGIN.read(asked, (chunk,)).steps
+    assert step.operations == 13
+    assert step.throughput == pytest.approx(100)
+
+
 def test_what_runs_to_its_end_has_no_seconds() -> None:
     words = PLUGIN.argv(one_event())
     assert {"--time=0", "--events=1", "--threads=1", "--data-seed=1"} <= set(words)

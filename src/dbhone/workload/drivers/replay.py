@@ -256,8 +256,7 @@ class Replay(ServerDriver):
 
     def load_scripts(self, data: DataSet) -> tuple[Path, ...]:
         """Return the scripts that settle; the dump itself is in the key of the data."""
-        scripts = _users(data).scripts
-        return (scripts / "settle.lua", scripts / "client.lua", scripts / "tables.lua")
+        return with_used(_users(data).scripts / "settle.lua")
 
     def run_scripts(self, task: Task) -> tuple[Path, ...]:
         """Return the workload, and the scripts that replay it."""

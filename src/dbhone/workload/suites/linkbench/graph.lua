@@ -4,7 +4,8 @@
 -- M. Callaghan, "LinkBench: a database benchmark based on the Facebook social graph", SIGMOD 2013,
 -- and the configuration files of github.com/facebookarchive/linkbench.
 
-local zipf = dofile(debug.getinfo(1, "S").source:match("^@(.*/)") .. "../sysbench/scripts/zipf.lua")
+local here = debug.getinfo(1, "S").source:match("^@(.*/)")
+local zipf = dofile(here .. "../sysbench/scripts/zipf.lua")
 
 local graph = {}
 
