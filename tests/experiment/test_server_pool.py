@@ -53,6 +53,18 @@ def test_a_server_has_another_layout_of_its_code_in_each_block() -> None:
     assert all(one.tools == usual for one in in_blocks)
 
 
+def test_a_server_takes_the_clients_of_whatever_may_be_asked_of_it() -> None:
+    """Those of warm-ups and of sets on request, too, if they have numbers of their own."""
+    suite = suites.load("sysbench:micro")
+    driver = load_driver_of(ServerDriver, suite.driver)
+    usual = ServerWorkload(suite=suite, driver=driver, scale=Scale(size="smoke")).connections
+    name = suite.warm_ups()[0]
+    many = {**suite.sets, name: suite.sets[name].model_copy(update={"threads": 64})}
+    wider = suite.model_copy(update={"sets": many})
+    workload = ServerWorkload(suite=wider, driver=driver, scale=Scale(size="smoke"))
+    assert workload.connections >= max(64, usual)
+
+
 def pool_of(session: Session) -> ServerPool:
     suite = suites.load("sysbench:micro")
     driver = load_driver_of(ServerDriver, suite.driver)

@@ -68,7 +68,8 @@ class ServerWorkload:
     @property
     def connections(self) -> int:
         """The most clients that a server gets, and some to spare."""
-        threads = [task.run.threads for task in self.tasks(self.suite.measured()) if task.run]
+        tasks = self.tasks((*self.suite.measurable(), *self.suite.warm_ups()))
+        threads = [task.run.threads for task in tasks if task.run]
         spare = self.suite.server_sizes[self.scale.size].spare_connections
         return max((*threads, self.data.loaders)) + spare
 
