@@ -44,9 +44,9 @@ def find_median_series(
     """Return the median series on some of the sets, by set, quantity and subject.
 
     A count that is missing from a block was 0 in all of it, if anything of its source was read of
-    the subject. Moments at which fewer than half of the
-    blocks were observed are left out, such as the end of the longest slice. With more than about
-    ``most_points`` moments, neighbours are averaged.
+    the subject. Moments at which fewer than half of the blocks were observed are left out, such as
+    the end of the longest slice. With more than about ``most_points`` moments, neighbours are
+    averaged.
     """
     chosen = [observation for observation in observations if observation.set in sets]
     found: list[MedianSeries] = []

@@ -68,9 +68,8 @@ def blocks_needed(analysis: Analysis, target: float) -> int | None:
     effects = analysis.throughput_effects
     if not effects or any(effect.blocks < MINIMUM_BLOCKS for effect in effects):
         return None
-    numbers = [_needed(effect, target, analysis.confidence) for effect in _widest(effects)]
-    known = [number for number in numbers if number is not None]
-    return max(known) if len(known) == len(numbers) else None
+    most = max(_needed(effect, target, analysis.confidence) for effect in _widest(effects))
+    return None if math.isinf(most) else int(most)
 
 
 def _widest(effects: Sequence[Effect]) -> Iterable[Effect]:
@@ -88,8 +87,8 @@ def _half(effect: Effect) -> float:
     return math.inf if half is None else half
 
 
-def _needed(effect: Effect, target: float, confidence: float) -> int | None:
-    """Find the fewest blocks by bisection, None if they are too many to tell."""
+def _needed(effect: Effect, target: float, confidence: float) -> float:
+    """Find the fewest blocks by bisection, infinite if they are too many to tell."""
     if _half(effect) <= target:
         return 0
     spread = math.log1p(_half(effect)) / width(effect.blocks, confidence)
@@ -100,4 +99,4 @@ def _needed(effect: Effect, target: float, confidence: float) -> int | None:
             high = middle
         else:
             low = middle
-    return None if high == _MOST_BLOCKS else high - effect.blocks
+    return math.inf if high == _MOST_BLOCKS else high - effect.blocks

@@ -269,8 +269,7 @@ class EmbeddedTarget(Target):
         layouts = self.experiment.own_layouts(subject, own.layouts)
         build = self._block_seed.in_layout(subject, own, layouts)
         with fresh_database(self.session, memory=memory) as (database, tenant):
-            command = _command(self.driver, build, task, database, timeout, tenant)
-            yield dataclasses.replace(command, cpus=self._cpus())
+            yield _command(self.driver, build, task, database, timeout, tenant, self._cpus())
 
     def _cpus(self) -> frozenset[int] | None:
         """Return the one CPU on which the block's drivers work if they are single-threaded.
@@ -309,6 +308,7 @@ def _command(
     database: Path,
     timeout: float,
     tenant: Tenant,
+    cpus: frozenset[int] | None = None,
 ) -> DriverCommand:
     """Return how to run a driver once on a new database; it sees its build and that only."""
     return DriverCommand(
@@ -319,6 +319,7 @@ def _command(
         folder=database.parent,
         version=build.manifest.version,
         timeout=timeout,
+        cpus=cpus,
         sandbox=Sandbox(readable=(build.folder,), writable=(database.parent,)),
         tenant=tenant,
     )
