@@ -151,7 +151,7 @@ def test_what_a_driver_prints(text: str) -> None:
     with only_our_errors():
         error_in_output(text)
     with only_our_errors():
-        sysbench.PLUGIN.verification(text)
+        sysbench.PLUGIN.answers(text)
 
 
 @fuzz

@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 
@@ -71,12 +71,17 @@ class PretendedService(BuildService):
         return replace(tree, digest="0" * 64)  # as pretended builds say
 
 
+SILENCE: Answers = {}
+"""In place of answers, that a server gives none."""
+
+
 @dataclass
 class PretendedTarget:
     """Answers alike for all subjects but those that are named as broken."""
 
     broken: Collection[str] = ()
     silent: Collection[str] = ()
+    answers: Mapping[str, list[Answers]] = field(default_factory=dict)
 
     def __call__(self, _: object, builds: Mapping[str, object], *__: object) -> PretendedTarget:
         self._ask(builds)
@@ -99,7 +104,12 @@ class PretendedTarget:
     def verify(self, subject: str) -> Answers:
         if subject in self.broken:
             raise DriverError("it crashed")
-        return {"all": "42"}
+        given = self.answers.get(subject, [])
+        if len(given) > 1:
+            return given.pop(0)
+        if given == [SILENCE]:
+            raise ServerError("the server does not answer")
+        return given[0] if given else {"all": "42"}
 
     def schedule(self) -> Schedule:
         return Schedule(tasks={}, steps=(), seconds={})
@@ -268,6 +278,34 @@ def test_a_subject_that_answers_nothing_is_broken_and_the_others_are_measured(
     bench.execute(AMPLE)
     assert bench.broken == {"pgo": why}
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
+
+
+def test_what_the_base_answers_otherwise_itself_breaks_no_subject_and_is_told(bench: Bench) -> None:
+    first, second, third = ({"all": "42", "now": now} for now in ("10:00", "10:05", "10:09"))
+    bench.target = PretendedTarget(
+        answers={"rel": [first, second], "control": [second], "o1": [third], "pgo": [first]}
+    )
+    run = bench.execute(AMPLE)
+    assert bench.broken == {}
+    (note,) = (each.text for each in run.warnings if each.code == "varying-answers")
+    assert note.startswith("1 answer of the base itself varied")
+    assert note.endswith(": now")
+
+
+def test_a_subject_that_answers_otherwise_than_the_base_is_broken(bench: Bench) -> None:
+    bench.target = PretendedTarget(answers={"pgo": [{"all": "43"}]})
+    run = bench.execute(AMPLE)
+    assert bench.broken == {"pgo": "it answers otherwise than the base: all"}
+    assert "varying-answers" not in {each.code for each in run.warnings}
+
+
+def test_a_base_that_does_not_answer_again_ends_the_run_and_blames_no_subject(bench: Bench) -> None:
+    bench.target = PretendedTarget(
+        answers={"rel": [{"all": "42"}, SILENCE], "pgo": [{"all": "43"}]}
+    )
+    with pytest.raises(DriverError, match="the base rel is not sound: the server does not answer"):
+        bench.execute(AMPLE)
+    assert bench.broken == {}
 
 
 def test_where_the_base_tells_no_settings_no_other_subject_is_broken(bench: Bench) -> None:

@@ -12,6 +12,7 @@ from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.variant import parse_variant
 from dbhone.errors import ExperimentError, SourceError
 from dbhone.experiment.builds import BuildService
+from dbhone.experiment.expected_answers import ExpectedAnswers
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import SubjectDeclaration
 from dbhone.experiment.plan import Verify
@@ -88,8 +89,8 @@ grade = "full"
 
 
 def test_answers_to_a_users_workload_are_kept_without_the_folder_that_it_is_in() -> None:
-    asked, other = {"all": "1", "more": "2"}, {"all": "1", "more": "3"}
-    found = answers_compared("/home/ann/shop.workload", asked, other)
+    expected = ExpectedAnswers({"all": "1", "more": "2"}, ask_again=dict)
+    found = answers_compared("/home/ann/shop.workload", expected, {"more": "its answer differs"})
     assert (found.list, found.tests) == ("shop.workload", 2)
     (failure,) = found.failures
     assert (failure.list, failure.test) == ("shop.workload", "more")

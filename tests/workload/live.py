@@ -73,9 +73,9 @@ class Live:
         self.printed(self.driver.load(self.program, self.endpoint, tables))
         self.printed(self.driver.finish_background_work(self.program, self.endpoint, tables))
 
-    def verified(self, tables: DataSet) -> str:
+    def verified(self, tables: DataSet) -> dict[str, str]:
         printed = self.printed(self.driver.verify(self.program, self.endpoint, tables))
-        return self.driver.verification(printed)
+        return self.driver.answers(printed)
 
     def step(self, task: Task) -> StepResult:
         (step,) = self.steps(task)

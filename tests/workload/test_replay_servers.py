@@ -21,6 +21,8 @@ from dbhone.workload.counting import CountFile
 from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.drivers.base import DriverRequest, Materials
 from dbhone.workload.drivers.replay import PLUGIN, UsersData
+from dbhone.workload.drivers.sysbench import PLUGIN as SYSBENCH
+from dbhone.workload.drivers.sysbench import Tables
 from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.replay_file import parts_of
 from dbhone.workload.task import Scale, Task
@@ -30,6 +32,7 @@ from tests.workload.live import Live, started
 pytestmark = pytest.mark.integration
 
 CLIENTS = 3
+_CALL = Path(__file__).with_name("call.lua")
 _NEWEST = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parts[4]))
 
 
@@ -302,15 +305,29 @@ def test_a_set_on_request_has_as_many_counting_clients_as_are_chosen(
 def test_two_servers_with_the_same_dump_answer_alike(
     server: Postgresql | Mariadb, kind: Kind, captured: UsersData
 ) -> None:
-    def verified(live: Live) -> str:
+    def verified(live: Live) -> dict[str, str]:
         printed = live.printed(PLUGIN.verify(live.program, live.endpoint, captured))
         assert printed.count("answer") > 50
-        return PLUGIN.verification(printed)
+        return PLUGIN.answers(printed)
 
     with started(kind.name) as live:  # type: ignore[attr-defined]
         live.printed(PLUGIN.load(live.program, live.endpoint, captured))
         first = verified(live)
     assert verified(server.live) == first
+
+
+def test_every_result_of_a_procedure_is_read_before_the_next_statement() -> None:
+    scripts = suites.load("sysbench:micro").scripts.parents[1] / "replay" / "scripts"
+    with started("mariadb") as live:
+        settle = SYSBENCH.finish_background_work(
+            live.program, live.endpoint, Tables(tables=1, rows=100)
+        )
+        options = (*settle[2:-1], f"--folder={scripts}")
+        lines = live.printed((settle[0], str(_CALL), *options, "ask")).splitlines()
+    assert [line for line in lines if line][1:] == [
+        *("first", "second", "afterwards"),
+        *("before", "failed: 1146", "at last"),
+    ]
 
 
 def test_a_dump_with_an_error_is_told(kind: Kind, tmp_path: Path) -> None:

@@ -407,14 +407,21 @@ def answers(*lines: str) -> str:
     return "\n".join(("sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)", "", *lines)) + "\n"
 
 
-def test_the_verification_digests_the_answers_alone() -> None:
-    lines = ("answer 1/point/1 1 0a0b0c0d", "sound 1/check", "verified")
-    digest = PLUGIN.verification(answers(*lines))
-    assert len(digest) == 64
+def test_each_answer_has_a_digest_of_its_own() -> None:
+    lines = ("answer 1/point/1 1 0a0b0c0d", "answer 1/all 9 07", "sound 1/check", "verified")
+    digests = PLUGIN.answers(answers(*lines))
+    assert list(digests) == ["answer 1/point/1", "answer 1/all", "sound 1/check"]
     other = answers(*lines).replace("1.0.20 (using system", "1.1.0-abc (using bundled")
-    assert PLUGIN.verification(other) == digest
-    changed = answers(*lines).replace("0a0b0c0d", "0a0b0c0e")
-    assert PLUGIN.verification(changed) != digest
+    assert PLUGIN.answers(other) == digests
+    changed = PLUGIN.answers(answers(*lines).replace("0a0b0c0d", "0a0b0c0e"))
+    assert [name for name in digests if digests[name] != changed[name]] == ["answer 1/point/1"]
+
+
+def test_lines_of_one_name_are_one_answer() -> None:
+    once = PLUGIN.answers(answers("answer rows 1", "answer rows 2", "verified"))
+    other = PLUGIN.answers(answers("answer rows 2", "answer rows 1", "verified"))
+    assert list(once) == list(other) == ["answer rows"]
+    assert once != other
 
 
 @pytest.mark.parametrize(
@@ -431,4 +438,4 @@ def test_the_verification_digests_the_answers_alone() -> None:
 )
 def test_damage_and_nonsense_are_no_verification(lines: tuple[str, ...], complaint: str) -> None:
     with pytest.raises(DriverError, match=complaint):
-        PLUGIN.verification(answers(*lines))
+        PLUGIN.answers(answers(*lines))

@@ -163,8 +163,12 @@ def test_verifying_answers_alike_again_and_finds_damage(server: Live) -> None:
     data_set = suite_tasks.data_set(suites.load("tpcc"), SCALE)
     assert server.verified(data_set) == server.verified(data_set)
     checked = PLUGIN.check(server.program, server.endpoint, data_set)
-    PLUGIN.verification(server.printed(checked))
+    PLUGIN.answers(server.printed(checked))
     server.ask("UPDATE warehouse SET w_ytd = w_ytd + 1")
     for command in (PLUGIN.verify(server.program, server.endpoint, data_set), checked):
         with pytest.raises(DriverError, match=r"damaged: 3\.3\.2\.1"):
-            PLUGIN.verification(server.printed(command))
+            PLUGIN.answers(server.printed(command))
+    server.ask("UPDATE warehouse SET w_ytd = w_ytd - 1")
+    server.ask("DELETE FROM order_line WHERE ol_d_id = 7")
+    with pytest.raises(DriverError, match=r"damaged: 3\.3\.2\.4"):
+        PLUGIN.answers(server.printed(checked))

@@ -63,6 +63,7 @@ GRAVITY = (
     "left-out",
     "sets-missing",
     "steps-left-out",
+    "varying-answers",
     "step-unknown",
     "unusable-values",
     "not-observed",

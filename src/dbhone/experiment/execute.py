@@ -31,6 +31,7 @@ from dbhone.experiment.builds import BuildService
 from dbhone.experiment.earlier_sessions import EarlierSessions, progress_of, users_files
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Listener
+from dbhone.experiment.expected_answers import ExpectedAnswers
 from dbhone.experiment.measure import Measuring, check_conditions
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.participants import LEFT_OUT, Participants, nothing_to_compare
@@ -62,7 +63,6 @@ from dbhone.experiment.target import (
     Schedule,
     ServerState,
     Target,
-    differing,
 )
 from dbhone.experiment.targets import target_class
 from dbhone.experiment.verifying import answers_compared, test_harness
@@ -71,10 +71,12 @@ from dbhone.experiment.warnings import (
     conditions_notes,
     failed_test_note,
     measured_notes,
+    varying_answers_note,
 )
 from dbhone.measurement.record import IDENTICAL, Role, Run, RunState, Warning
 from dbhone.measurement.store import Store
 from dbhone.session import Session
+from dbhone.units import listed
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import Verification, check_needs
 
@@ -116,7 +118,7 @@ class Execution:
         self._asked: set[tuple[object, ...]] = set()
         """Whose servers were asked for the settings that they have."""
         self._made_target: Target | None = None
-        self._base_answers: Answers | None = None
+        self._expected: ExpectedAnswers | None = None
         self._schedule: Schedule | None = None
         self._stopped_by = ""
 
@@ -316,23 +318,46 @@ class Execution:
                 self._recorder.warn(Warning(code=IDENTICAL, text=text, subject=name))
 
     def _verify(self, name: str, grade: Grade | None) -> None:
-        hint: str | None = None
         try:
-            answers = self._service.exclusively(partial(self._target.verify, name))
-            self._base_answers = self._base_answers or answers
-            wrong = differing(answers, self._base_answers)
-            reason = f"its results differ from the base's in {', '.join(wrong)}" if wrong else None
-            if reason is None and grade is not None:
-                reason = self._failed_tests(name, grade, answers)
+            answers = self._answers(name)
         except (DriverError, ServerError) as error:
-            reason, hint = error.text_with_log, error.hint
-        if reason is None:
+            self._find_unsound(name, error.text_with_log, error.hint)
             return
+        if self._expected is None:  # the base is verified first
+            self._expected = ExpectedAnswers(answers, ask_again=self._base_answers)
+        reason, hint = self._wrong_answers(self._expected, answers), None
+        if reason is None and grade is not None:
+            try:
+                reason = self._failed_tests(name, grade, self._expected)
+            except (DriverError, ServerError) as error:
+                reason, hint = error.text_with_log, error.hint
+        if reason is not None:
+            self._find_unsound(name, reason, hint)
+
+    def _answers(self, name: str) -> Answers:
+        return self._service.exclusively(partial(self._target.verify, name))
+
+    def _base_answers(self) -> Answers:
+        name = self._experiment.base.name
+        try:
+            return self._answers(name)
+        except (DriverError, ServerError) as error:
+            raise _unsound_base(name, error.text_with_log, error.hint) from error
+
+    def _find_unsound(self, name: str, reason: str, hint: str | None) -> None:
+        """Break a subject. Raises DriverError if it is the base."""
         if name == self._experiment.base.name:
-            raise DriverError(f"the base {name} is not sound: {reason}", hint=hint)
+            raise _unsound_base(name, reason, hint)
         self._break(name, reason)
 
-    def _failed_tests(self, name: str, grade: Grade, answers: Answers) -> str | None:
+    def _wrong_answers(self, expected: ExpectedAnswers, answers: Answers) -> str | None:
+        """Return what is answered otherwise than by the base, None if nothing."""
+        wrong = expected.differing(answers)
+        if expected.varying:
+            self._recorder.warn(varying_answers_note(expected.varying))
+        return f"it answers otherwise than the base: {listed(wrong)}" if wrong else None
+
+    def _failed_tests(self, name: str, grade: Grade, expected: ExpectedAnswers) -> str | None:
         """Return which tests a subject's build fails that the base's passes, None if none.
 
         A footnote has what the first of them found.
@@ -341,7 +366,7 @@ class Execution:
         verification = Verification(
             candidate=self._builds[name].build, base=self._builds[base].build, grade=grade
         )
-        compared = answers_compared(self._experiment.suite, answers, answers)
+        compared = answers_compared(self._experiment.suite, expected, {})
         outcome = verification.outcome(test_harness(self._service), (compared,))
         if outcome.failures:
             self._recorder.warn(failed_test_note(name, outcome.failures[0]))
@@ -386,6 +411,11 @@ class Execution:
         position = list(self._subjects).index(name)
         described = describe(self._subjects[name], build, state, broken=broken)
         self._recorder.describe(position, described)
+
+
+def _unsound_base(name: str, reason: str, hint: str | None) -> DriverError:
+    """Return the error that nothing can be compared with a base."""
+    return DriverError(f"the base {name} is not sound: {reason}", hint=hint)
 
 
 def _settings_source(subject: SubjectDeclaration) -> tuple[object, ...]:

@@ -224,7 +224,7 @@ class ServerClients:
         """Check what clients made of the data. Raises DriverError if it is damaged, ServerError."""
         argv = self.workload.driver.check(self.program, server.endpoint, self.data)
         if argv is not None:
-            self.workload.driver.verification(self._run_driver(server, argv, "checking"))
+            self.workload.driver.answers(self._run_driver(server, argv, "checking"))
 
     def verify(self, server: Server) -> str:
         """Return what the driver prints of a server's answers. Raises DriverError, ServerError."""

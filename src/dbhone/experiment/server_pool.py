@@ -217,9 +217,9 @@ class ServerPool:
         note_load(saved.path, facts)
         return saved
 
-    def verify(self, spec: ServerSpec) -> str:
-        """Return the digest of a server's answers; raise DriverError if its data is damaged."""
+    def verify(self, spec: ServerSpec) -> dict[str, str]:
+        """Return the digest of each answer. Raises DriverError if the data is damaged."""
         with self.running(spec) as server:
             printed = self.clients.verify(server)
             server.stop()
-        return self.workload.driver.verification(printed)
+        return self.workload.driver.answers(printed)

@@ -85,11 +85,6 @@ class Schedule:
     seconds: dict[str, float]
 
 
-def differing(answers: Answers, base: Answers) -> list[str]:
-    """Return the questions that a build answered otherwise than the base."""
-    return [question for question, answer in base.items() if answers.get(question) != answer]
-
-
 class Notes(Protocol):
     """What a target tells of its subjects, and keeps with the run that it is part of."""
 

@@ -14,8 +14,9 @@ from dbhone.dbms.base import load_dbms
 from dbhone.errors import DriverError, ProfileError, ServerError, SourceError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import Detail, Listener
+from dbhone.experiment.expected_answers import ExpectedAnswers
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
-from dbhone.experiment.target import Answers, BuildResult, Target, differing
+from dbhone.experiment.target import BuildResult, Target
 from dbhone.experiment.targets import target_class
 from dbhone.measurement.record import Design, Role, RunningServer, Step, Warning
 from dbhone.source.tree import SourceTree, kept_tree
@@ -171,12 +172,15 @@ def _answers(
     results: dict[str, BuildResult], workload: AskedWorkload, service: BuildService
 ) -> ListComparison:
     target = _target(results, workload, service)
-    expected = target.verify(_BASE)
+    expected = ExpectedAnswers(target.verify(_BASE), partial(target.verify, _BASE))
+    suite = target.experiment.suite
     try:
         found = target.verify(_CANDIDATE)
     except (DriverError, ServerError) as error:
-        return answers_compared(target.experiment.suite, expected, error.text_with_log)
-    return answers_compared(target.experiment.suite, expected, found)
+        differences = dict.fromkeys(expected.questions, error.text_with_log)
+    else:
+        differences = dict.fromkeys(expected.differing(found), "its answer differs")
+    return answers_compared(suite, expected, differences)
 
 
 def _target(
@@ -204,29 +208,27 @@ def _target(
     return make(experiment, results, service.session, _NoRun(listen=service.listen))
 
 
-def answers_compared(suite: str, base: Answers, candidate: Answers | str) -> ListComparison:
+def answers_compared(
+    suite: str, expected: ExpectedAnswers, differences: Mapping[str, str]
+) -> ListComparison:
     """Return how a candidate's answers compare with the base's, as a list of tests.
 
-    A candidate that could not be asked has the reason instead. A suite that is a file of the user's
-    is called by its name without its folder: the outcome goes into packages.
+    ``differences`` tells what is wrong with the answers that differ, by their questions. A suite
+    that is a file of the user's is called by its name without its folder: the outcome goes into
+    packages.
     """
     name = suite.rpartition("/")[2]
-    if isinstance(candidate, str):
-        differences = dict.fromkeys(base, candidate)
-    else:
-        wrong = differing(candidate, base)
-        differences = dict.fromkeys(wrong, "its results differ from the base's")
     return ListComparison(
         check=_WORKLOAD,
         list=name,
         evidence=Evidence.BYTES,
-        tests=len(base),
-        proving=len(base),
+        tests=len(expected.questions) + len(expected.varying),
+        proving=len(expected.questions),
         base_failures=(),
-        undecided=(),
+        undecided=expected.varying,
         failures=tuple(
-            Failure(check=_WORKLOAD, list=name, test=test, difference=difference)
-            for test, difference in differences.items()
+            Failure(check=_WORKLOAD, list=name, test=question, difference=difference)
+            for question, difference in differences.items()
         ),
         seconds=0.0,
     )

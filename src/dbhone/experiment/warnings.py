@@ -356,6 +356,15 @@ def failed_test_note(subject: str, failure: Failure) -> Warning:
     )
 
 
+def varying_answers_note(varying: Sequence[str]) -> Warning:
+    """Return the footnote on what the base answers otherwise each time that it is asked."""
+    return Warning(
+        code="varying-answers",
+        text=f"{count_of(len(varying), 'answer')} of the base itself varied when it was verified"
+        f" twice, so that no other subject's was compared with it: {listed(varying)}",
+    )
+
+
 def slice_notes(sliced: Sequence[Sliced]) -> Iterator[Warning]:
     """Yield the footnotes about these slices."""
     trials: dict[tuple[int, str], tuple[Slice, ...]] = {}

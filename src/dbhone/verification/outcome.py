@@ -13,7 +13,7 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict
 
 from dbhone.safe_text import flat
-from dbhone.units import count_of
+from dbhone.units import count_of, listed
 
 SERVER = "(server)"
 """The test that a server passes by neither crashing nor refusing to stop."""
@@ -22,7 +22,6 @@ RUNNER = "(runner)"
 """
 _NO_RESULT = "it gave no result"
 _ONCE = "in one of two attempts:"
-_SHOWN = 3
 _EXCERPT = 240
 """The most characters of a difference that a page shows."""
 _HEADS = ("diff ", "--- ", "+++ ", "@@ ")
@@ -200,11 +199,10 @@ class Outcome(_Record):
                 return f"all tests of {empty.name} that the base passes are undecided"
             return f"the base passes no test of {empty.name}, so that it proves nothing"
         names = [failure.test for failure in self.failures]
-        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         lists = " and ".join(dict.fromkeys(each.name for each in self.lists if each.failures))
         return (
             f"it fails {count_of(len(names), 'test')} of {lists} that the base passes:"
-            f" {', '.join(names[:_SHOWN])}{more}"
+            f" {listed(names)}"
         )
 
 

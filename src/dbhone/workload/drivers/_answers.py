@@ -12,8 +12,12 @@ _ANSWER = re.compile(r"answer \S+ .+|sound \S+")
 _VERIFIED = "verified"
 
 
-def digest_of_answers(printed: str, driver: str) -> str:
-    """Return the digest of printed answers. Raises DriverError if a check found damage."""
+def read_answers(printed: str, driver: str) -> dict[str, str]:
+    """Return the digest of what was answered to each question.
+
+    A question is named by the first two words of a line. What stands in several lines of a name is
+    one answer. Raises DriverError if a check found damage.
+    """
     lines = [line for line in printed.splitlines() if line.strip()]
     damage = next((line for line in lines if line.startswith("damage ")), None)
     if damage is not None:
@@ -23,7 +27,13 @@ def digest_of_answers(printed: str, driver: str) -> str:
     answers = lines[:-1]
     if not answers or lines[-1] != _VERIFIED:
         raise DriverError(f"{driver} ended before it had verified all answers")
+    by_question: dict[str, list[str]] = {}
     for line in answers:
         if _ANSWER.fullmatch(line) is None:
             raise DriverError(f"{driver} printed an unexpected line: {line[:120]!r}")
-    return hashlib.sha256("\n".join(answers).encode()).hexdigest()
+        question = " ".join(line.split()[:2])
+        by_question.setdefault(question, []).append(line)
+    return {
+        question: hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        for question, lines in by_question.items()
+    }

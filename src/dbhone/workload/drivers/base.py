@@ -17,7 +17,7 @@ from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
 from dbhone.refusals import in_words
 from dbhone.requirements import Requirement
-from dbhone.workload.drivers._answers import digest_of_answers
+from dbhone.workload.drivers._answers import read_answers
 from dbhone.workload.task import ClientRun, DataSet, Task
 
 DRAWER = "dbhone.workload.drivers"
@@ -336,14 +336,14 @@ class ServerDriver(Driver):
     def check(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...] | None:
         """Return the command that checks the data once clients have changed it, None without one.
 
-        What it prints is read as a verification.
+        What it prints is read as answers are.
         """
         del program, endpoint, data
         return None
 
-    def verification(self, printed: str) -> str:
-        """Return the digest of the printed answers. Raises DriverError if a check failed."""
-        return digest_of_answers(printed, self.name)
+    def answers(self, printed: str) -> dict[str, str]:
+        """Return the digest of each printed answer. Raises DriverError if a check failed."""
+        return read_answers(printed, self.name)
 
 
 D = TypeVar("D", bound=Driver)

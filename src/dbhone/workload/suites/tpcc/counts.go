@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"os"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -113,8 +115,21 @@ func (of *counts) ready() bool {
 
 // When the clients began, and how many transactions they finished in each second.
 type course struct {
-	began time.Time
-	rates []float64
+	began   time.Time
+	rates   []float64
+	writing sync.Mutex
+}
+
+func (of *course) add(rate float64) {
+	of.writing.Lock()
+	defer of.writing.Unlock()
+	of.rates = append(of.rates, rate)
+}
+
+func (of *course) soFar() []float64 {
+	of.writing.Lock()
+	defer of.writing.Unlock()
+	return slices.Clone(of.rates)
 }
 
 // Let the clients begin together once all are ready, and end so many seconds later: to connect and
@@ -130,7 +145,7 @@ func (of *counts) runFor(seconds float64) *course {
 		of.begin()
 		for before := 0.0; ; before = of.finished() {
 			time.Sleep(time.Second)
-			made.rates = append(made.rates, of.finished()-before)
+			made.add(of.finished() - before)
 		}
 	}()
 	return made
@@ -202,7 +217,7 @@ type summary struct {
 // Return what all clients together have counted, when they have ended.
 func (of *counts) summary(took *course) summary {
 	seconds := time.Since(took.began).Seconds()
-	all := summary{Seconds: seconds, Finished: of.finished(), Rates: took.rates}
+	all := summary{Seconds: seconds, Finished: of.finished(), Rates: took.soFar()}
 	all.Buckets = make([]uint32, buckets)
 	all.Parts = make([][3]float64, of.each)
 	for client := range of.slots {

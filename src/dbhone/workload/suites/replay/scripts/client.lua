@@ -37,6 +37,7 @@ ffi.cdef[[
    char **mysql_fetch_row(void *result);
    unsigned long *mysql_fetch_lengths(void *result);
    void mysql_free_result(void *result);
+   int mysql_next_result(void *con);
    unsigned int mysql_errno(void *con);
    const char *mysql_error(void *con);
    const char *mysql_sqlstate(void *con);
@@ -135,6 +136,7 @@ end
 -- MySQL and MariaDB
 
 local CHARSET = 7
+local ANOTHER = 0
 local GONE = {[2006] = true, [2013] = true, [2055] = true}
 
 local mysql = {}
@@ -154,22 +156,31 @@ function mysql.connect()
    return setmetatable({con = con}, mysql)
 end
 
+-- Return the number of the error that the last call met, nil if it met none.
+function mysql:failure()
+   local number = C.mysql_errno(self.con)
+   if GONE[number] then
+      error("the server closed the connection: " .. ffi.string(C.mysql_error(self.con)), 0)
+   end
+   return number ~= 0 and tostring(number) or nil
+end
+
+-- A procedure that is called has a result for each of its reads, and one for itself.
 function mysql:text(sql, length, read)
-   if C.mysql_real_query(self.con, sql, length) ~= 0 then
-      local number = C.mysql_errno(self.con)
-      if GONE[number] then
-         error("the server closed the connection: " .. ffi.string(C.mysql_error(self.con)), 0)
+   local going = C.mysql_real_query(self.con, sql, length)
+   while going == ANOTHER do
+      local result = C.mysql_store_result(self.con)
+      if result ~= nil then
+         if read then
+            read(self, result, true)
+         end
+         C.mysql_free_result(result)
+      elseif C.mysql_errno(self.con) ~= 0 then
+         break
       end
-      return tostring(number)
+      going = C.mysql_next_result(self.con)
    end
-   local result = C.mysql_store_result(self.con)
-   if result == nil then
-      return C.mysql_errno(self.con) ~= 0 and tostring(C.mysql_errno(self.con)) or nil
-   end
-   if read then
-      read(self, result, true)
-   end
-   C.mysql_free_result(result)
+   return self:failure()
 end
 
 function mysql.rows(_, result, _, each)

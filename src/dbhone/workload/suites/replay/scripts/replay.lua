@@ -56,6 +56,11 @@ local function replay()
    return not failed
 end
 
+-- One connection before all threads, for the same reason as in common.lua.
+function init()
+   client.connect():close()
+end
+
 function thread_init(thread)
    driver = sysbench.sql.driver() -- sysbench prints what it counts only if it has one
    con = client.connect()

@@ -1,5 +1,7 @@
 -- Makes and fills the tables, each by one thread: the command "prepare".
 
+local ffi = require("ffi")
+
 local here = debug.getinfo(1, "S").source:match("^@(.*/)")
 local rows = dofile(here .. "rows.lua")
 
@@ -7,6 +9,11 @@ sysbench.cmdline.options = {
    tables = {"how many tables", 1},
    table_size = {"how many rows in each table", 10000},
 }
+
+ffi.cdef[[
+   void flockfile(void *file);
+   void funlockfile(void *file);
+]]
 
 local driver -- kept for as long as its connection: Lua would end it otherwise
 
@@ -30,9 +37,21 @@ local function load_table(con, number, size)
    con:query(rows.create_index(number))
 end
 
+-- One thread after the other, since the client library cannot do it at once: see common.lua. The lock
+-- of the standard output is one that all threads have in common.
+local function connect()
+   ffi.C.flockfile(io.stdout)
+   local connected, con = pcall(driver.connect, driver)
+   ffi.C.funlockfile(io.stdout)
+   if not connected then
+      error(con, 0)
+   end
+   return con
+end
+
 local function prepare()
    driver = sysbench.sql.driver()
-   local con = driver:connect()
+   local con = connect()
    local threads = sysbench.opt.threads
    for number = sysbench.tid % threads + 1, sysbench.opt.tables, threads do
       load_table(con, number, sysbench.opt.table_size)

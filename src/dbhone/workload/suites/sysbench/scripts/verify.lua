@@ -8,7 +8,7 @@ local rows = dofile(here .. "rows.lua")
 local ROUNDS = 40
 
 local query, answer = answers.query, answers.answer
-local con
+local con, kind
 
 -- What a step's script reads: the name, the columns, the condition, and whether the rows come
 -- in a known order. In the condition %d is a random id.
@@ -60,11 +60,14 @@ local function read(source, number, size)
       number, number))
 end
 
--- Prepared statements: of their results sysbench can only tell how many rows there are.
+local PREPARED = {{"point", "id = "}, {"key", "k = "}, {"range", "id < "}}
+local PREPARED_READ = "SELECT id, k, c, pad FROM sbtest%d WHERE %s%s"
+
+-- By the client's protocol: of the results sysbench can only tell how many rows there are.
 local function read_prepared(source, number, size)
-   for _, condition in ipairs({"id = ?", "k = ?", "id < ?"}) do
-      local statement = con:prepare(
-         string.format("SELECT id, k, c, pad FROM sbtest%d WHERE %s", number, condition))
+   for _, each in ipairs(PREPARED) do
+      local name, condition = unpack(each)
+      local statement = con:prepare(PREPARED_READ:format(number, condition, "?"))
       local param = statement:bind_create(sysbench.sql.type.INT)
       statement:bind_param(param)
       local found = {}
@@ -73,8 +76,30 @@ local function read_prepared(source, number, size)
          found[round] = tonumber(statement:execute().nrows)
       end
       statement:close()
-      print(string.format("answer %d/prepared/%s %s", number, condition:gsub("%W", ""),
-                          table.concat(found, ",")))
+      print(string.format("answer %d/prepared/%s %s", number, name, table.concat(found, ",")))
+   end
+end
+
+local BY_SQL = {
+   pgsql = {parameter = "$1", prepare = "PREPARE hone (INT) AS %s", execute = "EXECUTE hone (%d)"},
+   mysql = {parameter = "?", prepare = "PREPARE hone FROM '%s'", value = "SET @value = %d",
+            execute = "EXECUTE hone USING @value"},
+}
+
+-- By SQL: the server has the same plans, and the rows are told.
+local function read_prepared_by_sql(source, number, size)
+   local words = BY_SQL[kind]
+   for _, each in ipairs(PREPARED) do
+      local name, condition = unpack(each)
+      query(words.prepare, PREPARED_READ:format(number, condition, words.parameter))
+      for _ = 1, ROUNDS do
+         local value = source() % math.min(size, 200) + 1
+         if words.value then
+            query(words.value, value)
+         end
+         answer(string.format("%d/prepared-by-sql/%s", number, name), query(words.execute, value))
+      end
+      query("DEALLOCATE PREPARE hone")
    end
 end
 
@@ -122,13 +147,14 @@ local function verify_table(number, size)
    answer(number .. "/loaded", totals(number, "id > 0"))
    read(source, number, size)
    read_prepared(source, number, size)
+   read_prepared_by_sql(source, number, size)
    write(source, number, size)
    read(source, number, size)
    check(number)
 end
 
-answers.declare(function (connection)
-   con = connection
+answers.declare(function (connection, name)
+   con, kind = connection, name
    for number = 1, sysbench.opt.tables do
       verify_table(number, sysbench.opt.table_size)
    end
