@@ -208,6 +208,12 @@ def test_a_script_whose_name_cannot_be_recorded_is_refused_when_the_suite_is_rea
         load_file(file)
 
 
+def test_a_file_of_sql_named_like_what_shared_scripts_use_is_refused(file: Path) -> None:
+    (file.parent / "scripts" / "rows.sql").write_text("SELECT 1;")
+    with pytest.raises(UsageError, match=r"rows\.sql has the name of rows\.lua"):
+        load_file(file)
+
+
 def workload_of(file: Path, home: Home) -> object:
     experiment = recorded(load_file(file), home)
     (training,) = (each.training for each in experiment.subjects if each.training)

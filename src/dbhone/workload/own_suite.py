@@ -85,6 +85,7 @@ def read_files(path: Path) -> dict[str, str]:
             f"{folder}: the suite loads tables of its own, and nothing verifies them",
             hint="write verify.sql, with queries that all servers must answer alike",
         )
+    _check_hidden(scripts.values())
     for script in scripts.values():
         text = _text(script)
         _check_used(script, text, scripts)
@@ -170,4 +171,16 @@ def _check_used(script: Path, text: str, beside: Mapping[str, Path]) -> None:
             raise UsageError(
                 f"{script} uses {name}, which is neither beside it nor a script of sysbench:micro",
                 hint="a script uses those of its own folder, and sysbench:micro's by their names",
+            )
+
+
+def _check_hidden(scripts: Iterable[Path]) -> None:
+    """Refuse a file of SQL that would stand in for what the shared scripts use as Lua."""
+    shared = (script.read_text(encoding="utf-8") for script in SHARED.glob("*.lua"))
+    used = {name for text in shared for name in USED.findall(text)}
+    for script in scripts:
+        if script.suffix == ".sql" and f"{script.stem}.lua" in used:
+            raise UsageError(
+                f"{script} has the name of {script.stem}.lua, which hone's own scripts use",
+                hint="rename it",
             )
