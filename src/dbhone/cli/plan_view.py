@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 
@@ -47,8 +48,8 @@ def print_plan(context: Context, declared: Experiment) -> None:
             "One server is up at a time: restarts are its replicates, what is compared is"
             " measured minutes apart, and noise that lasts that long is in every effect."
         )
-    for data in plan.data:
-        context.show_line(f"{_data(data)}.")
+    for data, times in Counter(_data(data) for data in plan.data).items():
+        context.show_line(f"Data{f', {times} times' if times > 1 else ''}: {data}.")
     measuring = plan.measure.cost.seconds
     if measuring > 0:
         context.out.print(
@@ -107,7 +108,7 @@ def _data(data: DataCost) -> str:
     elif data.load.guessed:
         load += " (a guess: nothing like it was loaded here)"
     copy = f"copied in about {duration(data.copy_seconds)}" if data.copy_seconds >= 1 else "copied"
-    return f"Data: {data.label}, {load}, {copy} for each start of a server; {size(data.size)} each"
+    return f"{data.label}, {load}, {copy} for each start of a server; {size(data.size)} each"
 
 
 def _table(plan: Plan) -> Table:
