@@ -120,7 +120,7 @@ def request_for(driver: Driver, folder: Path) -> DriverRequest:
         task = task.with_materials(folder)
     server = Endpoint(protocol=POSTGRESQL, socket=Path("/s/.s"), user="u", database="d", port=1)
     where = server if isinstance(driver, ServerDriver) else Path("/d/x")
-    return DriverRequest(program=Path("/p"), task=task, database=where, verify=False)
+    return DriverRequest(program=Path("/p"), task=task, database=where)
 
 
 @pytest.mark.parametrize("name", registry.names(LOGS))

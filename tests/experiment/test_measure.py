@@ -412,7 +412,7 @@ def change_after(starts: int, build: Build, script: str, monkeypatch: pytest.Mon
 
     def drive_and_change(command: DriverCommand) -> DriverResult:
         result = drive(command)
-        if command.program == program and next(left) == 0:
+        if command.request.program == program and next(left) == 0:
             program.write_text(script)
         return result
 

@@ -24,7 +24,7 @@ from dbhone.process import can_enclose, run, why_not_enclosed
 from dbhone.sandbox import MOST_FILES, MOST_PROCESSES, Sandbox
 from dbhone.session import Session
 from dbhone.workload.drive import DriverCommand, drive
-from dbhone.workload.drivers.base import EmbeddedDriver, load_driver_of
+from dbhone.workload.drivers.base import DriverRequest, EmbeddedDriver, load_driver_of
 from dbhone.workload.suite import load
 from dbhone.workload.suite_tasks import tasks
 from dbhone.workload.task import Scale
@@ -324,9 +324,7 @@ def test_a_driver_that_takes_too_much_memory_is_told(
         result = drive(
             DriverCommand(
                 driver=driver,
-                program=Path("/bin/bash"),
-                task=task,
-                database=database,
+                request=DriverRequest(program=Path("/bin/bash"), task=task, database=database),
                 folder=database.parent,
                 version="1",
                 timeout=60.0,

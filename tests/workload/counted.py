@@ -93,9 +93,7 @@ def client(folder: Path, task: Task) -> PausableClient:
     nowhere = Endpoint(protocol=MYSQL, socket=folder / "none", user="u", database="d")
     command = DriverCommand(
         driver=driver,
-        program=Path(_SYSBENCH or "sysbench"),
-        task=task,
-        database=nowhere,
+        request=DriverRequest(program=Path(_SYSBENCH or "sysbench"), task=task, database=nowhere),
         folder=folder,
         version="1",
         timeout=60.0,

@@ -163,9 +163,7 @@ def client(live: Live, task: Task, folder: Path) -> PausableClient:
     folder.mkdir()
     command = DriverCommand(
         driver=live.driver,
-        program=live.program,
-        task=task,
-        database=live.endpoint,
+        request=DriverRequest(program=live.program, task=task, database=live.endpoint),
         folder=folder,
         version="1",
         timeout=60.0,

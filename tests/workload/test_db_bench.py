@@ -19,7 +19,6 @@ REQUEST = DriverRequest(
     program=Path("/b/db_bench"),
     task=Task(set="writing", size=20_000),
     database=Path("/d/db"),
-    verify=False,
 )
 HEAD = """\
 Initializing RocksDB Options from command-line flags

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from dbhone.workload.drive import DriverCommand, DriverResult, PausableRun
-from dbhone.workload.drivers.base import load_driver
+from dbhone.workload.drivers.base import DriverRequest, load_driver
 from dbhone.workload.task import Task
 
 HEADER = 'echo "-- Speedtest1 for SQLite 3.40.1 2022-12-28 14:03:47 df5c253c0b3dd249"'
@@ -28,9 +28,9 @@ def command(folder: Path, *lines: str, timeout: float = 60.0) -> DriverCommand:
     program.chmod(0o755)
     return DriverCommand(
         driver=load_driver("speedtest1"),
-        program=program,
-        task=Task(set="main", size=5),
-        database=folder / "database",
+        request=DriverRequest(
+            program=program, task=Task(set="main", size=5), database=folder / "database"
+        ),
         folder=folder,
         version="3.40.1",
         timeout=timeout,

@@ -35,7 +35,7 @@ def task_of(name: str, suite: str = "pgbench", seconds: float | None = None) -> 
 
 def request(task: Task) -> DriverRequest:
     program = Path("/usr/bin/pgbench")
-    return DriverRequest(program=program, task=task, database=ENDPOINT, verify=False)
+    return DriverRequest(program=program, task=task, database=ENDPOINT)
 
 
 def read(text: str) -> DriverReport:

@@ -179,9 +179,7 @@ def task(data: UsersData, half: str) -> Task:
 def command(live: Live, one: Task) -> DriverCommand:
     return DriverCommand(
         driver=PLUGIN,
-        program=live.program,
-        task=one,
-        database=live.endpoint,
+        request=DriverRequest(program=live.program, task=one, database=live.endpoint),
         folder=live.folder,
         version="1",
         timeout=60.0,
@@ -288,7 +286,6 @@ def test_a_set_on_request_has_as_many_counting_clients_as_are_chosen(
         program=live.program,
         task=dataclasses.replace(one, run=run),
         database=live.endpoint,
-        verify=False,
     )
     counts = CountFile(tmp_path / "counts", clients, len(run.parts))
     argv = PLUGIN.counting_argv(request, counts.path)

@@ -22,7 +22,6 @@ REQUEST = DriverRequest(
     program=Path("/b/speedtest1"),
     task=Task(set="cte", size=25),
     database=Path("/d/db"),
-    verify=False,
 )
 
 

@@ -47,7 +47,6 @@ def request(seconds: float = 1.0, options: dict[str, str] | None = None) -> Driv
         program=SYSBENCH,
         task=Task(set="point-query_range=100", run=run),
         database=MARIADB,
-        verify=False,
     )
 
 
@@ -127,7 +126,7 @@ def test_a_transaction_is_an_operation_and_refused_ones_are_counted() -> None:
 def one_event() -> DriverRequest:
     suite = suites.load("batch:insert-select")
     (task,) = suite_tasks.tasks(suite, ("run-2",), Scale(size="smoke"))
-    return DriverRequest(program=SYSBENCH, task=task, database=MARIADB, verify=False)
+    return DriverRequest(program=SYSBENCH, task=task, database=MARIADB)
 
 
 def read_one_event(text: str) -> StepResult:
@@ -351,7 +350,7 @@ def test_the_command_lines(
         PLUGIN.finish_background_work(SYSBENCH, where, tables),
         PLUGIN.verify(SYSBENCH, where, tables),
         *(
-            PLUGIN.argv(DriverRequest(program=SYSBENCH, task=task, database=where, verify=False))
+            PLUGIN.argv(DriverRequest(program=SYSBENCH, task=task, database=where))
             for task in tasks
         ),
     ]

@@ -30,7 +30,7 @@ from dbhone.session import Session
 from dbhone.units import duration, listed
 from dbhone.workload import suite as suites
 from dbhone.workload.drive import DriverCommand, DriverResult, PausableRun, drive
-from dbhone.workload.drivers.base import EmbeddedDriver, StepResult, load_driver_of
+from dbhone.workload.drivers.base import DriverRequest, EmbeddedDriver, StepResult, load_driver_of
 from dbhone.workload.task import Scale, Task
 
 _TRAINING_TIMEOUT = 3600.0
@@ -97,7 +97,8 @@ class EmbeddedTarget(Target):
     def _verification(self, build: Build, task: Task) -> str:
         with fresh_database(self.session) as (database, tenant):
             command = _command(self.driver, build, task, database, _VERIFICATION_TIMEOUT, tenant)
-            command = dataclasses.replace(command, verify=True)
+            request = dataclasses.replace(command.request, verify=True)
+            command = dataclasses.replace(command, request=request)
             report = drive(command).require_report()
             if report.verification is None:
                 raise DriverError(f"{self.driver.name} gave no verification for {task.set}")
@@ -313,9 +314,7 @@ def _command(
     """Return how to run a driver once on a new database; it sees its build and that only."""
     return DriverCommand(
         driver=driver,
-        program=build.path(driver.artifact),
-        task=task,
-        database=database,
+        request=DriverRequest(program=build.path(driver.artifact), task=task, database=database),
         folder=database.parent,
         version=build.manifest.version,
         timeout=timeout,

@@ -20,7 +20,7 @@ from dbhone.session import Notify, Session
 from dbhone.workload import suite_tasks
 from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.driver_program import locate_program
-from dbhone.workload.drivers.base import ServerDriver
+from dbhone.workload.drivers.base import DriverRequest, ServerDriver
 from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.suite import Regime, Suite
 from dbhone.workload.task import DataSet, Scale, Task
@@ -190,9 +190,7 @@ class ServerClients:
         assert task.run is not None
         return DriverCommand(
             driver=self.workload.driver,
-            program=self.program,
-            task=task,
-            database=server.endpoint,
+            request=DriverRequest(program=self.program, task=task, database=server.endpoint),
             folder=_CLIENTS_FOLDER,
             version=server.installation.version,
             cpus=server.levers.whole.client_cpus,

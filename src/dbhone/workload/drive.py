@@ -11,12 +11,10 @@ from pathlib import Path
 from dbhone import process
 from dbhone.account import Tenant
 from dbhone.command import Command
-from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, NoSpaceError, database_says_disk_full
 from dbhone.measurement import perf_events, process_stats
 from dbhone.sandbox import Sandbox
 from dbhone.workload.drivers.base import Chunk, Driver, DriverReport, DriverRequest
-from dbhone.workload.task import Task
 
 _STOPPING = 0.0001
 """Seconds between two looks whether a driver has stopped."""
@@ -48,34 +46,23 @@ class DriverResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverCommand:
-    """How to start a driver: which program, for what task, on which database, for how long.
+    """How to start a driver: for which request, where, and for how long.
 
-    ``database`` is the file to make, or the endpoint of a server; ``version`` what the DBMS
-    must say it is, if it says. ``folder`` is where the driver runs. ``timeout`` is in
-    seconds; ``env`` is added to the little environment that it gets. ``cpus`` are the only ones
-    that it may run on. It runs in the ``sandbox`` and for the ``tenant``, as ``Command``
-    says.
+    ``version`` is what the DBMS must say it is, if it says. ``folder`` is where the driver runs.
+    ``timeout`` is in seconds; ``env`` is added to the little environment that it gets. ``cpus`` are
+    the only ones that it may run on. It runs in the ``sandbox`` and for the ``tenant``, as
+    ``Command`` says.
     """
 
     driver: Driver
-    program: Path
-    task: Task
-    database: Path | Endpoint
+    request: DriverRequest
     folder: Path
     version: str
     timeout: float
-    verify: bool = False
     env: tuple[tuple[str, str], ...] = ()
     cpus: frozenset[int] | None = None
     sandbox: Sandbox | None = None
     tenant: Tenant | None = None
-
-    @property
-    def request(self) -> DriverRequest:
-        """The request to the driver."""
-        return DriverRequest(
-            program=self.program, task=self.task, database=self.database, verify=self.verify
-        )
 
     def process_command(
         self, argv: tuple[str, ...] | None = None, *, log: Path | None = None

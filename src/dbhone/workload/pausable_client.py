@@ -39,10 +39,9 @@ class PausableClient:
     """
 
     def __init__(self, command: DriverCommand, driver: ServerDriver, folder: Path) -> None:
-        assert command.task.run is not None
         self._command = command
         self._log = folder / "printed"
-        run = command.task.run
+        run = command.request.run
         self.parts = run.parts
         """The keys of the parts of events that are counted."""
         self._counts = CountFile(folder / "counts", run.threads, len(self.parts))

@@ -37,7 +37,7 @@ class DriverRequest:
     program: Path
     task: Task
     database: Path | Endpoint
-    verify: bool
+    verify: bool = False
 
     @property
     def run(self) -> ClientRun:
