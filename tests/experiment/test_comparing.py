@@ -7,18 +7,17 @@ from pathlib import Path
 import pytest
 
 from dbhone.errors import HoneError, UsageError
-from dbhone.experiment.load import parse
-from dbhone.experiment.model import Experiment
-from dbhone.experiment.templates import (
-    DesignOptions,
+from dbhone.experiment.comparing import (
     Side,
-    WorkloadOptions,
     check_together,
     compare_text,
     compiled_by,
     parse_side,
     with_dbms,
 )
+from dbhone.experiment.load import parse
+from dbhone.experiment.model import Experiment
+from dbhone.experiment.templates import DesignOptions, WorkloadOptions
 from dbhone.measurement.record import Role
 from dbhone.source.known_versions import known_versions
 

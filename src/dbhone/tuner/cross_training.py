@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dbhone.dbms.base import Dbms
 from dbhone.errors import UsageError
+from dbhone.experiment.subject_names import fitting_name
 from dbhone.experiment.subjects import CONTROL
 from dbhone.experiment.templates import (
     DesignOptions,
     WorkloadOptions,
     design_table,
     file_text,
-    fitting_name,
     workload_table,
 )
 from dbhone.tuner.space import BASE

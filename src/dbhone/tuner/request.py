@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from dbhone.dbms.base import Dbms, load_dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import UsageError
+from dbhone.experiment.comparing import parse_side
 from dbhone.experiment.goals import foresee_dbms
-from dbhone.experiment.templates import DesignOptions, WorkloadOptions, parse_side
+from dbhone.experiment.templates import DesignOptions, WorkloadOptions
 from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import KnownVersions
 from dbhone.tuner.inputs import Inputs

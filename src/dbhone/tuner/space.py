@@ -23,7 +23,7 @@ from dbhone.dbms.base import Dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import HoneError, UsageError
 from dbhone.experiment.goals import BOLT, CLANG, Goal, goals
-from dbhone.experiment.templates import fitting_name
+from dbhone.experiment.subject_names import fitting_name
 from dbhone.instance.applied_levers import canonical, refusal
 from dbhone.instance.levers.base import LeverContext
 

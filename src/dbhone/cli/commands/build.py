@@ -28,12 +28,12 @@ from dbhone.compilation.variant import USUAL, Variant
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService, recognise
+from dbhone.experiment.comparing import named_reference
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import foresee_dbms, missing_for_build
 from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.experiment.subject_record import post_link_facts
 from dbhone.experiment.target import BuildResult
-from dbhone.experiment.templates import named_reference
 from dbhone.measurement.build_facts import BuildTimings
 from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_fix

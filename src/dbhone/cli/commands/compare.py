@@ -20,13 +20,8 @@ from dbhone.cli.generated import (
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.running import answer, dbms_of_tree, tolerance_option
 from dbhone.errors import HoneError, UsageError
-from dbhone.experiment.goals import foresee_dbms
-from dbhone.experiment.load import parse
-from dbhone.experiment.model import Experiment
-from dbhone.experiment.schema import LEAST_LAYOUTS, MOST_LAYOUTS
-from dbhone.experiment.templates import (
+from dbhone.experiment.comparing import (
     COMPARISON,
-    OPTIONS,
     Side,
     check_together,
     compare_text,
@@ -34,6 +29,11 @@ from dbhone.experiment.templates import (
     parse_side,
     with_dbms,
 )
+from dbhone.experiment.goals import foresee_dbms
+from dbhone.experiment.load import parse
+from dbhone.experiment.model import Experiment
+from dbhone.experiment.schema import LEAST_LAYOUTS, MOST_LAYOUTS
+from dbhone.experiment.templates import OPTIONS
 from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import known_versions
 

@@ -23,9 +23,10 @@ from dbhone.cli.listing import listing
 from dbhone.cli.running import PERCENT, dbms_of_tree
 from dbhone.cli.selecting import RUN
 from dbhone.errors import UsageError
+from dbhone.experiment.comparing import named_reference
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.templates import OPTIONS, named_reference
+from dbhone.experiment.templates import OPTIONS
 from dbhone.measurement.record import Role, Run
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.source.known_versions import known_versions

@@ -19,10 +19,10 @@ from dbhone.cli.running import (
     tolerance_option,
 )
 from dbhone.errors import UsageError
+from dbhone.experiment.comparing import COMPARISON
 from dbhone.experiment.earlier_sessions import progress_of
 from dbhone.experiment.load import experiment_of
 from dbhone.experiment.run_lifecycle import as_begun, check_resumable, take_over
-from dbhone.experiment.templates import COMPARISON
 
 
 @hone_command("resume", Task.MEASURE, "hone resume last", "hone resume 7 --budget 2h")
