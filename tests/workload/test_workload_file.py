@@ -121,6 +121,18 @@ def test_it_is_a_suite_of_two_halves_with_the_heaviest_statements_as_parts(workl
     assert sum(float(part.title.partition("%")[0]) for part in parts) == pytest.approx(100, abs=1)
 
 
+def test_a_template_whose_transactions_are_all_left_out_is_no_part(workload: Path) -> None:
+    header = read_header(workload)
+    dead, living = header.templates[0], header.replayed()[1][0]
+    templates = (dead.model_copy(update={"executions": 0}), *header.templates[1:])
+    less = header.model_copy(update={"templates": templates})
+    assert dead not in [template for template, _ in less.replayed()]
+    titles = " ".join(part.title for part in parts_of(less)[0])
+    assert living.text[:20] in titles
+    assert len(parts_of(less)[1]) == len(header.templates)
+    assert sum(weight for _, weight in less.replayed()) == pytest.approx(1)
+
+
 def test_each_kind_of_statement_is_a_set_on_request(workload: Path) -> None:
     suite = suites.load(str(workload))
     parts, _ = parts_of(read_header(workload))

@@ -44,7 +44,7 @@ def declared(path: Path) -> dict[str, Any]:
     """
     header = read_header(path)
     parts, _ = parts_of(header)
-    texts = (template.text for template in header.templates)
+    texts = (template.text for template, _ in header.replayed())
     own = {
         "group": Group.WRITE if writes(texts) else Group.POINT,
         "kind": "read",

@@ -110,8 +110,8 @@ def parts_of(header: Header) -> tuple[tuple[Part, ...], tuple[int, ...]]:
     heaviest is the last part.
     """
     weights: dict[str, float] = {}
-    texts = [_normal(template) for template in header.templates]
-    for text, weight in zip(texts, header.weights(), strict=True):
+    for template, weight in header.replayed():
+        text = _normal(template)
         weights[text] = weights.get(text, 0.0) + weight
     ordered = sorted(weights, key=lambda text: -weights[text])
     heaviest = ordered[:_MOST_PARTS]
@@ -130,6 +130,7 @@ def parts_of(header: Header) -> tuple[tuple[Part, ...], tuple[int, ...]]:
         group = Group.WRITE if writes(others) else group_of(others[0])
         parts.append(Part(key=_REST, title=title, group=group))
     numbers = {text: at for at, text in enumerate(heaviest)}
+    texts = (_normal(template) for template in header.templates)
     return tuple(parts), tuple(numbers.get(text, len(heaviest)) for text in texts)
 
 

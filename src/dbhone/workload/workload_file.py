@@ -121,11 +121,16 @@ class Header(_Model):
     unread: Unread
     templates: Annotated[tuple[Template, ...], Field(strict=False)]
 
-    def weights(self) -> tuple[float, ...]:
-        """Return each template's share of the time; of the executions where there are no times."""
-        amounts = [one.microseconds if self.timed else one.executions for one in self.templates]
+    def replayed(self) -> tuple[tuple[Template, float], ...]:
+        """Return the templates that are replayed, and each one's share of the time.
+
+        Without times it is the share of the executions. Of the other templates all transactions
+        were left out.
+        """
+        executed = [one for one in self.templates if one.executions]
+        amounts = [one.microseconds if self.timed else one.executions for one in executed]
         total = sum(amounts) or 1
-        return tuple(amount / total for amount in amounts)
+        return tuple((one, amount / total) for one, amount in zip(executed, amounts, strict=True))
 
     @model_validator(mode="after")
     def _whole(self) -> Header:

@@ -252,7 +252,7 @@ def _facts(captured: Captured) -> Table:
             f"{count_of(header.sessions, 'session')},"
             f" {count_of(header.transactions, 'transaction')},"
             f" {count_of(header.statements, 'statement')},"
-            f" {count_of(len(header.templates), 'template')}",
+            f" {count_of(len(header.replayed()), 'template')}",
         ),
         ("times", "of each statement" if header.timed else "none: the log has no times"),
     ]
@@ -304,9 +304,8 @@ def _templates(header: Header) -> Table:
     """Return the heaviest templates: by time where the log has times, else by number."""
     figures = ("time" if header.timed else "share", "executions")
     table = listing(*figures, "template", right=figures)
-    weights = header.weights()
-    heaviest = sorted(zip(weights, header.templates, strict=True), key=lambda pair: -pair[0])
-    for weight, template in heaviest[:_SHOWN]:
+    heaviest = sorted(header.replayed(), key=lambda pair: -pair[1])
+    for template, weight in heaviest[:_SHOWN]:
         table.add_row(f"{weight:.1%}", f"{template.executions:,}", _text(template))
     return table
 

@@ -41,7 +41,7 @@ from dbhone.workload.workload_file import read_header
 
 _SCRIPTS = Path(__file__).resolve().parents[1] / "suites"
 _REPLAY = "replay.lua"
-_REPLAY_FORMAT = 3
+_REPLAY_FORMAT = 4
 """Counts up when files that were written for clients must be written again."""
 _LOADERS = 2
 _REFUSED = re.compile(r"refused: (\d+)\n")
