@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -179,10 +180,28 @@ def test_the_command_does_not_wait_for_the_disk() -> None:
     )
 
 
-def test_the_last_step_ends_with_the_program() -> None:
+def test_the_last_step_ends_with_its_result_and_not_with_the_program() -> None:
     begin = chunk(HEADER + name(100, "x"), 10.0, cpu=0.010)
     rest = chunk("   0.004s\n" + TOTAL, 10.0041, cpu=0.013)
     end = chunk("", 10.0044, cpu=0.0139)
     (step,) = read((begin, rest, end)).steps
-    assert step.seconds == pytest.approx(0.0044)
+    assert step.seconds == pytest.approx(0.0041)
     assert step.cpu_seconds == pytest.approx(0.0039)
+
+
+def test_the_end_of_a_program_is_in_no_step_that_was_paused() -> None:
+    begin = chunk(HEADER + name(100, "x"), 10.0, cpu=0.010)
+    rest = replace(chunk("   0.024s\n" + TOTAL, 10.0241, cpu=0.013), paused=0.02)
+    end = replace(chunk("", 10.0644, cpu=0.0239), paused=0.05)
+    (step,) = read((begin, rest, end)).steps
+    assert step.seconds == pytest.approx(0.0041)
+    assert step.cpu_seconds == step.seconds
+
+
+def test_every_line_is_written_at_once_where_the_library_for_that_is_installed() -> None:
+    variables = PLUGIN.environment
+    if shutil.which("stdbuf") is None:
+        assert variables == {}
+    else:
+        assert variables["_STDBUF_O"] == "L"
+        assert Path(variables["LD_PRELOAD"]).is_file()

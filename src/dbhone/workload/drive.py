@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import signal
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,13 @@ from dbhone.command import Command
 from dbhone.errors import DriverError, NoSpaceError, database_says_disk_full
 from dbhone.measurement import perf_events, process_stats
 from dbhone.sandbox import Sandbox
-from dbhone.workload.drivers.base import Chunk, Driver, DriverReport, DriverRequest
+from dbhone.workload.drivers.base import (
+    Chunk,
+    Driver,
+    DriverReport,
+    DriverRequest,
+    EmbeddedDriver,
+)
 
 _STOPPING = 0.0001
 """Seconds between two looks whether a driver has stopped."""
@@ -64,6 +71,10 @@ class DriverCommand:
     sandbox: Sandbox | None = None
     tenant: Tenant | None = None
 
+    @property
+    def _needed(self) -> Mapping[str, str]:
+        return self.driver.environment if isinstance(self.driver, EmbeddedDriver) else {}
+
     def process_command(
         self, argv: tuple[str, ...] | None = None, *, log: Path | None = None
     ) -> Command:
@@ -75,7 +86,7 @@ class DriverCommand:
             argv=argv or self.driver.argv(self.request),
             cwd=self.folder,
             log=log,
-            env={"LC_ALL": "C", **dict(self.env)},
+            env={"LC_ALL": "C", **self._needed, **dict(self.env)},
             isolated=True,
             timeout=self.timeout,
             cpus=self.cpus,

@@ -255,6 +255,11 @@ class EmbeddedDriver(Driver):
     artifact: str
     single_threaded: bool = False
 
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The environment variables that the program needs."""
+        return {}
+
 
 class ServerDriver(Driver):
     """A driver that is a client of a server.

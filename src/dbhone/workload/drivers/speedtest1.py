@@ -6,11 +6,17 @@ by when its name and the next one arrive here, bounded by what speedtest1 itself
 figure is the difference of two clocks cut to milliseconds, so the truth lies within one
 millisecond of it. A step during which speedtest1 was paused is timed by the arrivals alone, without
 the pauses: its own clock may or may not have gone on.
+
+To a pipe the C library writes in blocks, and the last step's result would come when the program
+exits, after it has closed the database. So coreutils' library for ``stdbuf`` has every line written
+at once, where it is installed.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +33,10 @@ from dbhone.workload.drivers.base import (
 )
 from dbhone.workload.task import Task
 
+_STDBUF = tuple(
+    Path(folder) / "coreutils" / "libstdbuf.so"
+    for folder in ("/usr/libexec", "/usr/lib", "/usr/lib64", "/usr/lib/x86_64-linux-gnu")
+)
 _RESOLUTION = 0.001
 _SHORTEST = 0.00001
 _HEADER = re.compile(r"-- Speedtest1 for SQLite (\S+) ")
@@ -44,6 +54,12 @@ class Speedtest1(EmbeddedDriver):
     name = "speedtest1"
     artifact = "speedtest1"
     single_threaded = True
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What has the C library write every line at once."""
+        library = next((path for path in _STDBUF if path.is_file()), None)
+        return {} if library is None else {"LD_PRELOAD": str(library), "_STDBUF_O": "L"}
 
     def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
         """Return the suite's test sets that this version's source knows."""
@@ -135,9 +151,17 @@ def _arrivals(transcript: tuple[Chunk, ...]) -> tuple[dict[int, Chunk], dict[int
                 printed[len(printed)] = chunk
         if _NAME.fullmatch(open_line):
             begins[len(printed)] = chunk
-    if transcript and not transcript[-1].data:
-        begins[len(printed)] = transcript[-1]  # the last step ends with the program
+    if printed and not transcript[-1].data:
+        begins[len(printed)] = _end_of_last(printed[len(printed) - 1], transcript[-1])
     return begins, printed
+
+
+def _end_of_last(result: Chunk, exit_: Chunk) -> Chunk:
+    """Return when the last step ended, which is when its result came.
+
+    What the program used is known at its exit, when it has closed the database, too.
+    """
+    return dataclasses.replace(exit_, at=result.at, paused=result.paused)
 
 
 def _result(
