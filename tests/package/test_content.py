@@ -9,7 +9,7 @@ from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import PackageError
 from dbhone.home import Home
-from dbhone.package.content import content_of, without_paths
+from dbhone.package.content import content_of, public_training, without_paths
 from tests.package.builds import put_tree, server_build
 
 
@@ -20,6 +20,11 @@ def test_a_build_that_was_altered_is_not_packed(home: Home, build: Build) -> Non
         content_of(build, home)
 
 
+def test_no_word_of_a_training_command_is_public() -> None:
+    trained_on = ("point-query", "hiroi10/read-write_range=10", "./t.sh --token=s3cret /home/bob/x")
+    assert public_training(trained_on) == [*trained_on[:2], "a command of the user's"]
+
+
 @pytest.mark.parametrize(
     ("text", "public"),
     [
@@ -27,6 +32,7 @@ def test_a_build_that_was_altered_is_not_packed(home: Home, build: Build) -> Non
         ("-fprofile-use=/home/bob/profiles/1", "-fprofile-use=PATH"),
         ("-DWITH_SSL=/opt/ssl", "-DWITH_SSL=PATH"),
         ("-I/home/bob/include", "-IPATH"),
+        ("-B/home/bob/gcc/bin -isystem/home/bob/include", "-BPATH -isystemPATH"),
         ("-I/usr/include/tcl8.6", "-I/usr/include/tcl8.6"),
         ("-Wl,-rpath,$ORIGIN/../lib", "-Wl,-rpath,$ORIGIN/../lib"),
         ("gcc (Debian 12.2.0-14+deb12u1) 12.2.0", "gcc (Debian 12.2.0-14+deb12u1) 12.2.0"),

@@ -177,3 +177,27 @@ def test_only_a_build_that_fails_a_test_is_said_to_give_wrong_answers(
     with pytest.raises(UsageError, match=reason) as caught:
         passed_outcome(build, home)
     assert hint in str(caught.value.hint)
+
+
+def test_a_package_of_a_users_workload_has_no_folder_no_query_and_no_command(
+    home: Home, build: Build
+) -> None:
+    told = measured(build.digest)
+    steps = tuple(replace(step, title="99% · SELECT salary FROM staff") for step in told.run.steps)
+    experiment = '[workload]\nsuite = "/home/bob/shop.workload"\n'
+    subjects = tuple(
+        replace(each, trained_on=("later", "./train.sh --token=s3cret"))
+        for each in told.run.subjects
+    )
+    run = replace(
+        told.run,
+        suite="/home/bob/shop.workload",
+        steps=steps,
+        experiment=experiment,
+        subjects=subjects,
+    )
+    package = packed(build, home, replace(told, run=run, subject=subjects[-1]))
+    everything = b"".join(entry.data for entry in package.entries).decode("latin-1")
+    for private in ("/home/bob", "salary", "s3cret", "train.sh"):
+        assert private not in everything
+    assert "shop.workload" in everything

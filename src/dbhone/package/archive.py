@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import tarfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ _LEVEL = 12
 _SEAL_MAGIC = (0x184D2A50).to_bytes(4, "little")
 _SEAL_BYTES = 8 + hashlib.sha256().digest_size
 _MOST_BYTES = 2 << 30
+_ROOT = re.compile(r"(?:(?:opt/)?\w[\w.+~=-]*)?")
+"""The folder of a package, which an image has in ``opt``; the layout of an image has none."""
 _LAYOUT = b"blobs/"
 """How the tar of an image's layout begins, which has no folder of its own."""
 _MODES = {"program": 0o755, "file": 0o644, "link": 0o777}
@@ -139,9 +142,10 @@ def _entries(tar: bytes, depth: int) -> tuple[str, int, tuple[Entry, ...]]:
                 entries.append(_entry(reader, info, "/".join(path.parts[depth:])))
     except (tarfile.TarError, ArithmeticError, IndexError, RecursionError, ValueError) as error:
         raise PackageError(f"the package is damaged: {error}") from error
-    if len(roots) != 1 or len(moments) != 1:
+    root = roots.pop() if len(roots) == 1 else ""
+    if not _ROOT.fullmatch(root) or len(moments) != 1:
         raise PackageError("the package is not in hone's own form")
-    return roots.pop(), moments.pop(), tuple(entries)
+    return root, moments.pop(), tuple(entries)
 
 
 def _entry(reader: tarfile.TarFile, info: tarfile.TarInfo, name: str) -> Entry:

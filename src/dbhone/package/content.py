@@ -26,8 +26,10 @@ _INSTALL = "install"
 _LICENCES = "licences"
 _LOCAL = frozenset({"dir"})
 _SECRET = re.compile(r"//[^/@\s]*@")
-_ELSEWHERE = re.compile(r"((?<![\w.$}])(?:-[IL])?)/(?!usr/|dev/null)[^\s:=,;\"']+")
-"""An absolute path that is not the system's."""
+_ELSEWHERE = re.compile(r"((?<![\w.$}])(?:-[A-Za-z]+)?)/(?!usr/|dev/null)[^\s:=,;\"']+")
+"""An absolute path that is not the system's, alone or right behind a compiler's option."""
+_SET = re.compile(r"[A-Za-z0-9][\w.+=-]*(?:/[A-Za-z0-9][\w.+=-]*)?")
+"""A set that is trained on, and the name of its suite, if that is another one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,11 @@ def content_of(build: Build, home: Home) -> Content:
 def without_paths(text: str) -> str:
     """Return a text in which no path of this machine stands, the system's own apart."""
     return _ELSEWHERE.sub(r"\1PATH", text)
+
+
+def public_training(trained_on: Iterable[str]) -> list[str]:
+    """Return what a profile was trained on, without the words of a user's command."""
+    return [name if _SET.fullmatch(name) else "a command of the user's" for name in trained_on]
 
 
 def public_reference(reference: str) -> str:

@@ -222,11 +222,12 @@ def _restore(
         dbms=kept.dbms,
         series=kept.series,
         server=kept.server,
-        packages=kept.packages(),
+        packages=tuple(package for package in kept.packages() if package.installed),
         instances=instances,
     )
     kept.begin_to_restore()
-    _apply(plan, session, notify)
+    if plan.packages:  # those that the user has removed meanwhile stay away
+        _apply(plan, session, notify)
     kept.forget()
 
 

@@ -7,6 +7,7 @@ hone's own analysis, here when the package is made and again when it is checked.
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +26,7 @@ from dbhone.measurement.metric import BY_NAME
 from dbhone.measurement.record import Group, Role, Run, Step, Subject
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.stall_noise import StallNoise
-from dbhone.package.content import without_paths
+from dbhone.package.content import public_training, without_paths
 
 _KEYS = ("block", "subject", "step")
 _WITHIN = "log_throughput_variance"
@@ -58,8 +59,11 @@ class Measured:
     layouts: int = 0
 
     @classmethod
-    def of_run(cls, run: Run, samples: SampleArray) -> Measured:
-        """Return what the analysis needs to know of a run. Raises PackageError without a base."""
+    def of_run(cls, run: Run, samples: SampleArray, *, titles: bool = True) -> Measured:
+        """Return what the analysis needs to know of a run. Raises PackageError without a base.
+
+        Without ``titles`` steps are called by their keys: a captured step's title is a query.
+        """
         if run.base is None:
             raise PackageError(f"run {run.id} has measured nothing")
         return cls(
@@ -70,7 +74,10 @@ class Measured:
                 for subject in trusted_subjects(run, (*refused(run, samples), *run.warnings))
                 if subject.role is Role.CANDIDATE and subject.broken is None
             ),
-            steps=run.steps,
+            steps=tuple(
+                step if titles else dataclasses.replace(step, title=step.key or step.set)
+                for step in run.steps
+            ),
             layouts=run.layouts,
         )
 
@@ -260,7 +267,7 @@ def subject_of(subject: Subject) -> dict[str, Any]:
         "version": subject.version,
         "build": subject.build_digest,
         "source": subject.source_digest,
-        "trained_on": list(subject.trained_on),
+        "trained_on": public_training(subject.trained_on),
         "levers": list(subject.levers),
         "broken": subject.broken is not None,
     }

@@ -21,7 +21,13 @@ from dbhone.measurement.record import Run, Subject
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.own_version import own_version
 from dbhone.package.archive import Entry
-from dbhone.package.content import Content, content_of, public_reference, without_paths
+from dbhone.package.content import (
+    Content,
+    content_of,
+    public_reference,
+    public_training,
+    without_paths,
+)
 from dbhone.package.image import Image
 from dbhone.package.measurement import (
     Measured,
@@ -43,7 +49,7 @@ from dbhone.package.proof import (
     write_proof,
 )
 from dbhone.package.read_me import read_me
-from dbhone.package.repetition import as_measured, public_part, why_private
+from dbhone.package.repetition import as_measured, has_own_workload, public_part, why_private
 from dbhone.verification.outcome import Outcome
 from dbhone.verification.outcome_store import OutcomeStore
 
@@ -273,7 +279,7 @@ def _dependencies(build: Build, image: Image | None) -> list[dict[str, Any]]:
             "name": "profile",
             "digest": {"sha256": profile.digest},
             "annotations": {
-                "trained_on": list(profile.trained_on),
+                "trained_on": public_training(profile.trained_on),
                 "functions": profile.functions,
                 "functions_executed": profile.functions_executed,
             },
@@ -314,7 +320,8 @@ def _differing(first: Content, second: Content) -> tuple[str, ...]:
 
 def _measurement(measurement: EnclosedMeasurement) -> dict[str, Any]:
     run = measurement.run
-    measured = Measured.of_run(run, measurement.samples)
+    declared = as_measured(tomllib.loads(run.experiment), run)
+    measured = Measured.of_run(run, measurement.samples, titles=not has_own_workload(declared))
     # Of the file, not of the array that it was made of: so it is found again to the digit.
     samples = of_csv(to_csv(measurement.samples))
     if measurement.subject.name not in samples.subjects:
@@ -323,7 +330,7 @@ def _measurement(measurement: EnclosedMeasurement) -> dict[str, Any]:
         "subject": measurement.subject.name,
         "build": measurement.subject.build_digest,
         "samples": SAMPLES,
-        "suite": run.suite,
+        "suite": run.suite_name,
         "size": run.size,
         "hone": run.hone_version,
         "design": {
@@ -336,15 +343,14 @@ def _measurement(measurement: EnclosedMeasurement) -> dict[str, Any]:
         "machine": machine_of(run),
         "subjects": [subject_of(subject) for subject in run.subjects],
         "measured": measured.to_json(),
-        "experiment": _experiment(run),
+        "experiment": _experiment(declared),
         "found": findings(measured, samples),
         "warnings": [without_paths(warning.text) for warning in run.warnings],
     }
 
 
-def _experiment(run: Run) -> dict[str, Any]:
+def _experiment(declared: Mapping[str, Any]) -> dict[str, Any]:
     """Return what repeats a run, or why others cannot repeat it."""
-    declared = as_measured(tomllib.loads(run.experiment), run)
     reason = why_private(declared)
     return {"public": public_part(declared)} if reason is None else {"private": reason}
 

@@ -45,18 +45,26 @@ def why_private(declared: Mapping[str, Any]) -> str | None:
     return next(_reasons(public_part(declared)), None)
 
 
+def has_own_workload(declared: Mapping[str, Any]) -> bool:
+    """Return whether an experiment measures or trains on a suite or a workload of its user's."""
+    suites = [
+        _table(declared, "workload").get("suite"),
+        _table(declared, "training").get("suite"),
+        *(subject.get("train_suite") for subject in _subjects(declared)),
+    ]
+    return any(is_users_file(str(suite)) or "/" in str(suite) for suite in suites if suite)
+
+
+def _subjects(declared: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [one for one in _table(declared, "subjects").values() if isinstance(one, Mapping)]
+
+
 def _reasons(declared: Mapping[str, Any]) -> Iterator[str]:
     """Yield why an experiment is its user's alone."""
-    workload, training = _table(declared, "workload"), _table(declared, "training")
-    subjects = [one for one in _table(declared, "subjects").values() if isinstance(one, Mapping)]
-    suites = [
-        workload.get("suite"),
-        training.get("suite"),
-        *(s.get("train_suite") for s in subjects),
-    ]
-    if any(is_users_file(str(suite)) or "/" in str(suite) for suite in suites if suite):
+    subjects = _subjects(declared)
+    if has_own_workload(declared):
         yield "its workload is its user's own"
-    if training.get("command"):
+    if _table(declared, "training").get("command"):
         yield "it was trained by a command of its user's"
     sources = [str(source) for source in _table(declared, "sources").values()]
     if any(source != public_reference(source) for source in sources):
