@@ -9,7 +9,9 @@ import pytest
 
 from dbhone.compilation.manifest import Build, Manifest
 from dbhone.compilation.variant import parse_variant
+from dbhone.dbms._postgresql_protocol import POSTGRESQL
 from dbhone.dbms.base import Phase, load_dbms, system_names
+from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import UsageError
 from dbhone.verification import verify
 from dbhone.verification.checks.base import RegressionTests, TestJob, checks_for
@@ -231,6 +233,30 @@ def test_a_stress_test_loads_the_library_that_is_tested_and_asks_for_no_faults(
         assert "--write_fault_one_in=0" in command.argv
         shares = [word for word in command.argv if re.match(r"--[a-z]+percent=", word)]
         assert sum(int(word.partition("=")[2]) for word in shares) == 100
+
+
+@pytest.mark.parametrize(
+    ("has_setup", "tests"), [(True, ("test_setup", "select")), (False, ("select",))]
+)
+def test_named_tests_of_postgresql_follow_the_one_that_makes_their_tables(
+    tmp_path: Path, *, has_setup: bool, tests: tuple[str, ...]
+) -> None:
+    scripts = tmp_path / "tree" / "src" / "test" / "regress" / "sql"
+    scripts.mkdir(parents=True)
+    if has_setup:
+        (scripts / "test_setup.sql").touch()
+    endpoint = Endpoint(protocol=POSTGRESQL, socket=tmp_path / "s", user="u", database="d")
+    job = TestJob(
+        build=cast(Build, SimpleNamespace(folder=tmp_path / "build")),
+        tests=tmp_path / "tests",
+        tree=tmp_path / "tree",
+        folder=tmp_path / "job",
+        list="parallel_schedule",
+        names=("select",),
+        jobs=2,
+        endpoint=endpoint,
+    )
+    assert PG_REGRESS.command(job).argv[-len(tests) :] == tests
 
 
 def test_packages_with_tests_are_of_the_version_that_the_source_names() -> None:

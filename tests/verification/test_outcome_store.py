@@ -108,3 +108,15 @@ def test_what_was_found_of_an_earlier_build_of_the_same_inputs_does_not_count(
     assert outcomes.find("list") is not None
     assert again.find("list") is None
     assert again.outcomes() == ()
+
+
+def test_a_list_that_failed_stays_until_it_is_run_again(outcomes: OutcomeStore) -> None:
+    failed = outcome(Grade.SMOKE, passed=False)
+    (own,) = failed.lists
+    other = own.model_copy(update={"list": "another workload", "failures": ()})
+    outcomes.keep_outcome(failed)
+    whole = outcomes.keep_outcome(failed.model_copy(update={"lists": (other,)}))
+    assert [each.name for each in whole.lists] == [other.name, own.name]
+    assert outcomes.failed() == whole
+    outcomes.keep_outcome(outcome(Grade.SMOKE, passed=True))
+    assert outcomes.failed() is None

@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from dbhone import process
-from dbhone.errors import DriverError
+from dbhone.errors import DriverError, UsageError
 from dbhone.home import Home
 from dbhone.session import open_session
 from dbhone.verification.checks.base import Read, RegressionTests, TestCommand, TestJob, TestList
@@ -257,3 +257,13 @@ def test_a_named_test_runs_in_the_first_list_of_a_check_that_may_have_it(
     ((_, tests, names),) = named._lists(harness)
     assert (tests.name, names) == ("parallel", ("1", "3"))
     assert [tests.name for _, tests, _ in verification._lists(harness)] == ["parallel", "longer"]
+
+
+def test_a_named_test_that_no_list_has_is_refused_whatever_the_others_are(
+    harness: TestHarness, verification: Verification, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dbhone.verification.verify.lists_of", lambda *_: ((Numbered(), LIST),))
+    monkeypatch.setattr(Numbered, "has_test", lambda _self, _list, name, _tree: name.isdigit())
+    named = dataclasses.replace(verification, names=("1", "boolaen"))
+    with pytest.raises(UsageError, match="has no test boolaen"):
+        named._lists(harness)

@@ -52,12 +52,21 @@ class OutcomeStore:
         grades = list(Grade)
         return tuple(sorted(found.values(), key=lambda each: grades.index(each.grade)))
 
-    def keep_outcome(self, outcome: Outcome) -> Path:
-        """Keep an outcome in place of an earlier one of its grade and base; return its file."""
+    def keep_outcome(self, outcome: Outcome) -> Outcome:
+        """Keep an outcome in place of an earlier one of its grade and base, and return it.
+
+        Lists that failed earlier stay part of it until they are run again: another workload may
+        have been asked this time.
+        """
         self._folder.mkdir(mode=0o700, exist_ok=True)
         path = self._folder / f"{_OUTCOME}-{outcome.grade.value}-{outcome.base[:12]}.json"
-        write_whole(path, outcome.model_dump_json(indent=1) + "\n")
-        return path
+        earlier = self._read(path, Outcome)
+        run = {each.name for each in outcome.lists}
+        failed = [each for each in earlier.lists if each.failures] if earlier else []
+        lists = (*outcome.lists, *(each for each in failed if each.name not in run))
+        whole = outcome.model_copy(update={"lists": lists})
+        write_whole(path, whole.model_dump_json(indent=1) + "\n")
+        return whole
 
     def best(self) -> Outcome | None:
         """Return the outcome at the highest grade that the build passed, None if it passed none.

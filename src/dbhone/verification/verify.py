@@ -58,9 +58,9 @@ class Verification:
             ),
             finished_at=datetime.now(UTC),
         )
-        if not self.names:
-            OutcomeStore(harness.session.home, self.candidate).keep_outcome(outcome)
-        return outcome
+        if self.names:
+            return outcome
+        return OutcomeStore(harness.session.home, self.candidate).keep_outcome(outcome)
 
     def _lists(self, harness: TestHarness) -> tuple[tuple[Check, TestList, tuple[str, ...]], ...]:
         """Return the lists of the grade, each with the names of its tests that were asked for."""
@@ -68,8 +68,10 @@ class Verification:
         if not self.names:
             return tuple((check, tests, ()) for check, tests in lists)
         named = tuple(self._named(lists, harness))
-        if not named:
-            raise UsageError(f"the grade {self.grade.value} has no test {self.names[0]}")
+        found = {name for _, _, names in named for name in names}
+        unknown = [name for name in self.names if name not in found]
+        if unknown:
+            raise UsageError(f"the grade {self.grade.value} has no test {' or '.join(unknown)}")
         return named
 
     def _named(

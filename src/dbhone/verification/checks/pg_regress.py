@@ -25,6 +25,8 @@ from dbhone.verification.outcome import Evidence, Grade, Status, TestResult
 
 _REGRESS, _ISOLATION = Path("src/test/regress"), Path("src/test/isolation")
 _PARALLEL, _CONCURRENT = "parallel_schedule", "isolation_schedule"
+_SETUP = "test_setup"
+"""The test that makes the tables of all others, from PostgreSQL 15 on."""
 _FOLDERS = (
     "src/interfaces/libpq",
     "src/bin/psql",
@@ -134,6 +136,8 @@ class PgRegress(RegressionTests):
         isolation = job.list == _CONCURRENT
         inputs = job.tree / (_ISOLATION if isolation else _REGRESS)
         tests = job.names or (f"--schedule={inputs / job.list}",)
+        if job.names and not isolation and (inputs / "sql" / f"{_SETUP}.sql").exists():
+            tests = tuple(dict.fromkeys((_SETUP, *job.names)))
         argv = (
             str(job.tests / "bin" / ("pg_isolation_regress" if isolation else "pg_regress")),
             f"--inputdir={inputs}",
