@@ -201,5 +201,9 @@ def says_disk_full(printed: str) -> bool:
 
 
 def database_says_disk_full(printed: str) -> bool:
-    """Return whether a DBMS printed that a disk or quota is full, which has words of its own."""
-    return says_disk_full(printed) or _DATABASE_FULL.search(printed) is not None
+    """Return whether a DBMS printed that a disk or quota is full, which has words of its own.
+
+    The memory that processes share has the system's words for a full disk, too.
+    """
+    lines = [line for line in printed.splitlines() if "shared memory" not in line]
+    return any(says_disk_full(line) or _DATABASE_FULL.search(line) is not None for line in lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -169,9 +170,17 @@ def copy_tree(
 
 
 def tree_size(root: Path) -> int:
-    """Return the size of the files below ``root``, in bytes; one of several names counts once."""
-    found = ((folder / name).lstat() for folder, _, names in walk(root) for name in names)
-    return sum({(file.st_dev, file.st_ino): file.st_size for file in found}.values())
+    """Return the size of the files below ``root``, in bytes; one of several names counts once.
+
+    What is removed meanwhile counts nothing.
+    """
+    sizes: dict[tuple[int, int], int] = {}
+    for folder, _, names in walk(root, missing_ok=True):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                file = (folder / name).lstat()
+                sizes[file.st_dev, file.st_ino] = file.st_size
+    return sum(sizes.values())
 
 
 def _sync_folder(folder: Path) -> None:

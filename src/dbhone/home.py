@@ -132,7 +132,11 @@ def locate(chosen: Path | None) -> Home:
             f"the home folder '{root}' has a space in its name, which build systems do not support",
             hint="choose another with --home or DBHONE_HOME",
         )
-    if (chosen is not None or named) and not root.exists() and not root.parent.is_dir():
+    try:
+        has_place = root.exists() or root.parent.is_dir()
+    except OSError as error:
+        raise unusable(Home(root), error) from error
+    if (chosen is not None or named) and not has_place:
         raise UsageError(
             f"there is no folder {root.parent}, in which the home folder {root.name} would be made",
             hint=f"correct --home or DBHONE_HOME, or make the folder: mkdir -p {root.parent}",

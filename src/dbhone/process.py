@@ -130,13 +130,16 @@ class Process:
             os.close(status_writer)
         self._control = control_writer
         self._status_reader = status_reader
-        self.pid = self._await_start()
+        try:
+            self.pid = self._await_start()
+        except BaseException:
+            self.close()
+            raise
 
     def _await_start(self) -> int:
         word, _, rest = self._status_line().partition(" ")
         if word == "pid":
             return int(rest)
-        self.close()
         program = self.command.argv[0]
         if word == "failed":
             raise ToolError(f"cannot run {program}: {os.strerror(int(rest))}")

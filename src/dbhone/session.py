@@ -159,6 +159,7 @@ def guarded(home: Home) -> Iterator[None]:
     A new session waits for it before it does anything. Whoever holds it must not wait for the host
     lock, whose holders wait for this one.
     """
+    make_folder(home.sessions, shared=False)
     descriptor = os.open(home.sessions, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -110,6 +110,12 @@ def percent(fraction: float) -> str:
     return f"{fraction * 100:+.1f}%"
 
 
+def exact_percent(fraction: float) -> str:
+    """Return a percentage that is not rounded: 0.02 is ``2.0%`` and 0.0025 is ``0.25%``."""
+    rounded = f"{fraction:.1%}"
+    return rounded if abs(float(rounded[:-1]) / 100 - fraction) < 1e-9 else f"{fraction * 100:g}%"
+
+
 def count_of(number: float, what: str) -> str:
     """Return a number of things: ``1 step``, ``2,000 steps``."""
     return f"{number:,.0f} {what}{'' if number == 1 else 's'}"

@@ -114,13 +114,14 @@ def read_untrusted(path: Path, *, start: int = 0, limit: int = LIMIT) -> bytes:
         return head + _OMITTED + file.read(limit // 2)
 
 
-def walk(root: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
+def walk(root: Path, *, missing_ok: bool = False) -> Iterator[tuple[Path, list[str], list[str]]]:
     """Yield each folder from ``root`` down, with the names of its folders and of all else in it.
 
     A link counts as no folder and is not followed. The caller may take names out of the list of
     folders, which are then skipped. Depth costs no stack, as that of os.walk does before Python
-    3.12, and no error is ignored. Raises UntrustedFileError for folders that are nested deeper
-    than a path may be long, and other OSErrors.
+    3.12. No error is ignored, but that of a folder which has vanished if ``missing_ok``. Raises
+    UntrustedFileError for folders that are nested deeper than a path may be long, and other
+    OSErrors.
     """
     waiting = [root]
     while waiting:
@@ -129,6 +130,8 @@ def walk(root: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
             with os.scandir(folder) as entries:
                 kinds = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
         except OSError as error:
+            if missing_ok and error.errno == errno.ENOENT:
+                continue
             if error.errno != errno.ENAMETOOLONG:
                 raise
             raise UntrustedFileError(f"the folders below {root} are nested too deep") from error

@@ -33,6 +33,12 @@ def ended(state: RunState, broken: str | None = None) -> Run:
     return a_run(state=state, stopped_by=None, error="no gcc", subjects=tuple(subjects))
 
 
+def with_one_broken(run: Run) -> Run:
+    """Return the run with one of its candidates broken."""
+    *others, last = run.subjects
+    return replace(run, subjects=(*others, replace(last, broken="it crashed")))
+
+
 @pytest.mark.parametrize(
     ("run", "following"),
     [
@@ -41,6 +47,10 @@ def ended(state: RunState, broken: str | None = None) -> Run:
         (ended(RunState.FAILED), "'hone resume 1' continues it once the reason is mended."),
         (
             ended(RunState.FAILED, broken="it crashed"),
+            "A new run tries again what broke.",
+        ),
+        (
+            with_one_broken(ended(RunState.FAILED)),
             "A new run tries again what broke; 'hone resume 1' leaves it out.",
         ),
         (a_run(), "'hone report 1' says what it found."),

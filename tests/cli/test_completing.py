@@ -52,6 +52,7 @@ def home(tmp_path: Path) -> Path:
         (("tune", "--variant", "lto+pg"), ["lto+pgo"]),
         (("tune", "--lever", "jem"), ["jemalloc"]),
         (("report", "--beside", "jia"), ["jiang-pgo"]),
+        (("reprot", "l"), []),
     ],
 )
 def test_names_are_completed(words: tuple[str, ...], offered: list[str]) -> None:

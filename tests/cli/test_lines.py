@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.cli.lines import write_output
+from dbhone.cli.lines import check_output, write_output
 from dbhone.errors import UsageError
 
 
@@ -45,3 +45,8 @@ def test_a_full_device_is_no_wrong_use(tmp_path: Path) -> None:
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Is a directory"):
         write_output(tmp_path, "report", force=False)
+
+
+def test_a_name_that_no_file_can_have_is_wrong_use_and_no_fault(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"cannot write .*: File name too long"):
+        check_output(tmp_path / ("x" * 300), force=False)

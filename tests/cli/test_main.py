@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import NoReturn
 
@@ -41,3 +43,18 @@ def test_a_fault_is_told_where_no_home_can_keep_its_traceback(
     told = capsys.readouterr().err
     assert "a bug in hone" in told
     assert "log:" not in told
+
+
+def test_what_nohup_ignores_stays_ignored() -> None:
+    script = (
+        "import signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN);"
+        " sys.argv = ['hone', '--version'];"
+        " from dbhone.cli.main import main\n"
+        "try:\n main()\nexcept SystemExit: pass\n"
+        "print(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN,"
+        " callable(signal.getsignal(signal.SIGTERM)))"
+    )
+    done = subprocess.run(
+        (sys.executable, "-c", script), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "True True"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,15 @@ def test_a_winner_is_packed_though_the_build_of_its_base_is_gone(home: Home) -> 
     remove_base(home)
     with pytest.raises(UsageError, match="has passed no grade"):  # and so it was found
         invoke(home, "package", "last")
+
+
+def test_digits_that_are_no_run_but_begin_a_builds_digest_name_the_build(home: Home) -> None:
+    build = choose(context_of(home), "last").build
+    digits = "12345"
+    folder = home.builds / (digits + build.digest[5:])
+    shutil.copytree(build.folder, folder)
+    text = (folder / "manifest.json").read_text().replace(build.digest, folder.name)
+    (folder / "manifest.json").write_text(text)
+    assert choose(context_of(home), digits).build.digest == folder.name
+    with pytest.raises(UsageError, match="there is no run 54321"):
+        choose(context_of(home), "54321")

@@ -19,7 +19,7 @@ from dbhone.files import (
     tree_size,
     write_whole,
 )
-from dbhone.untrusted_files import remove_tree
+from dbhone.untrusted_files import remove_tree, walk
 
 
 @given(st.dictionaries(st.text(), st.integers()))
@@ -158,3 +158,21 @@ def test_a_file_with_several_names_takes_its_space_once(tmp_path: Path) -> None:
     assert tree_size(root) == before
     (root / "sub" / "copy").write_bytes((root / "a").read_bytes())
     assert tree_size(root) == before + 1
+
+
+def test_what_is_removed_while_sizes_are_added_up_counts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_tree(tmp_path / "one")
+    found = list(walk(root))
+
+    def remove_first(*_: object, **__: object) -> list[tuple[Path, list[str], list[str]]]:
+        remove_tree(root / "sub")
+        return found
+
+    before = tree_size(root)
+    with monkeypatch.context() as patched:
+        patched.setattr("dbhone.files.walk", remove_first)
+        found_then = tree_size(root)
+    assert found_then == tree_size(root) < before
+    assert list(walk(tmp_path / "none", missing_ok=True)) == []

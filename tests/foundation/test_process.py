@@ -412,3 +412,18 @@ def _all(printed: Generator[str, None, Finished]) -> tuple[list[str], Finished]:
             found.append(next(printed))
         except StopIteration as end:
             return found, end.value
+
+
+def test_an_interrupt_while_a_program_starts_leaves_nothing_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = []
+
+    def interrupted(self: Process) -> int:
+        started.append(self)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Process, "_await_start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Process(Command(argv=("sleep", "100"), cwd=tmp_path), capture=False)
+    assert started[0]._popen.poll() is not None

@@ -10,6 +10,7 @@ from dbhone.errors import UsageError
 from dbhone.units import (
     duration,
     exact_duration,
+    exact_percent,
     parse_duration,
     parse_percent,
     percent,
@@ -99,3 +100,10 @@ def test_percentages_carry_their_sign() -> None:
 @given(seconds=st.floats(min_value=0.01, max_value=1e6))
 def test_whole_minutes_are_enough_and_by_less_than_a_minute(seconds: float) -> None:
     assert 0 <= parse_duration(whole_minutes(seconds)) - seconds < 60 + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("fraction", "text"), [(0.02, "2.0%"), (0.0025, "0.25%"), (0.1, "10.0%"), (0.0007, "0.07%")]
+)
+def test_an_exact_percentage_is_not_rounded(fraction: float, text: str) -> None:
+    assert exact_percent(fraction) == text

@@ -128,6 +128,16 @@ class TestPlace:
         assert not place.hosts.loopback
         assert place.hosts.know(f"192.0.2.7:{urlsplit(place.address).port}")
         assert place.hosts.know(str(urlsplit(place.address).hostname))
+
+    def test_a_machines_name_may_have_capitals(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(socket, "gethostname", lambda: "MyBox")
+        place = take_place("0.0.0.0", 0)
+        place.listening.close()
+        assert place.hosts.know(urlsplit(place.address).netloc)
+
+    def test_other_names_are_not_known(self) -> None:
+        place = take_place("0.0.0.0", 0)
+        place.listening.close()
         assert not place.hosts.know("evil.example")
 
     @pytest.mark.parametrize("host", ["no.such.host.invalid", "192.0.2.1", "a b"])

@@ -5,8 +5,10 @@ They are real sysbench processes that sleep instead of asking a server.
 
 from __future__ import annotations
 
+import math
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -220,3 +222,17 @@ def test_counts_start_at_zero_and_latencies_need_an_event(tmp_path: Path) -> Non
     counts = CountFile(tmp_path / "counts", 5)
     assert counts.ready == 0
     assert latency_of(counts.read().buckets) is None
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -1.0])
+def test_counts_that_no_driver_can_have_are_refused(tmp_path: Path, value: float) -> None:
+    counts = CountFile(tmp_path / "counts", 2, parts=1)
+    content = bytearray((tmp_path / "counts").read_bytes())
+    finished_of_first, seconds_of_last = 64 + 8, len(content) - 16
+    for at in (finished_of_first, seconds_of_last):
+        damaged = bytearray(content)
+        damaged[at : at + 8] = struct.pack("<d", value)
+        with (tmp_path / "counts").open("r+b") as file:
+            file.write(damaged)
+        with pytest.raises(DriverError, match="its file of counts is damaged"):
+            counts.read()

@@ -10,7 +10,7 @@ from dbhone.analysis.precision import blocks_needed, half_width, precision, typi
 from dbhone.analysis.verdict import CLEAR, MINIMUM_BLOCKS, Analysis, Verdict, judged_summaries
 from dbhone.measurement.record import Run, Warning
 from dbhone.measurement.sample_array import SampleArray
-from dbhone.units import count_of, duration, listed
+from dbhone.units import count_of, duration, exact_percent, listed
 
 _PATIENCE = 8 * 3600.0
 """Seconds of measuring up to which it is useful to say how many blocks are missing."""
@@ -143,7 +143,7 @@ def _imprecise(run: Run, analysis: Analysis, sample_size: SampleSize) -> Iterato
     yield Warning(
         code="target-not-met",
         text=f"the {spent} before the target: {wide} of {len(widths)} effects are known "
-        f"less precisely than ±{target:.1%}{_half(analysis)}{_would_do(sample_size)}",
+        f"less precisely than ±{exact_percent(target)}{_half(analysis)}{_would_do(sample_size)}",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context
-from dbhone.cli.lines import FILE, numbers, output_option, words, write_output
+from dbhone.cli.lines import FILE, check_output, numbers, output_option, words, write_output
 from dbhone.cli.plan_view import print_plan
 from dbhone.cli.running import DURATION, PERCENT, SEED, execute_new
 from dbhone.errors import UsageError
@@ -87,7 +88,7 @@ _OPTIONS = (
 class GeneratedOptions:
     """What the options say that all these commands have.
 
-    Raises UsageError if a plan is wanted and a file, too.
+    Raises UsageError if a plan is wanted and a file, too, or a file that cannot be written.
     """
 
     suite: str | None
@@ -110,6 +111,7 @@ class GeneratedOptions:
                 "--plan and --output do not go together",
                 hint=f"write the file first: 'hone plan {self.output}' then shows its plan",
             )
+        check_output(self.output, force=self.force)
 
     @property
     def design(self) -> DesignOptions:
@@ -157,5 +159,6 @@ def write_or_execute(
     if request.output is None:
         return execute_new(context, experiment, refresh=request.refresh, force=request.force)
     write_output(request.output, experiment.text, force=request.force)
-    context.tell(f"wrote {request.output}: 'hone run {request.output}' executes it")
+    name = shlex.quote(str(request.output))
+    context.tell(f"wrote {request.output}: 'hone run {name}' executes it")
     return None

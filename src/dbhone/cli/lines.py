@@ -102,11 +102,19 @@ def check_output(path: Path | None, *, force: bool) -> None:
         raise UsageError(
             "'-' (standard output) is not supported", hint="name a file, or /dev/stdout"
         )
-    if path is not None and path.is_file() and not force:
+    if path is None:
+        return
+    try:
+        exists, has_folder = path.is_file(), path.parent.exists()
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {path}: {os.strerror(error.errno or 0)}", hint="name another file"
+        ) from error
+    if exists and not force:
         raise UsageError(
             f"{path} exists already", hint="name another file, or overwrite it with --force"
         )
-    if path is not None and not path.parent.exists():
+    if not has_folder:
         raise UsageError(
             f"cannot write {path}: there is no folder {path.parent}", hint="name another file"
         )

@@ -45,14 +45,18 @@ class _Commands(click.Group):
         del ctx
         return list(registry.names(_DRAWER))
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
-        del ctx
-        return registry.load(_DRAWER, cmd_name, click.Command, what="command")
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if ctx.resilient_parsing and cmd_name not in registry.names(_DRAWER):
+            return None  # a shell that completes is told of no error
+        return self._command(cmd_name)
+
+    def _command(self, name: str) -> click.Command:
+        return registry.load(_DRAWER, name, click.Command, what="command")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands by task, not one long list."""
         names = self.list_commands(ctx)
-        write_commands(formatter, {name: self.get_command(ctx, name) for name in names})
+        write_commands(formatter, {name: self._command(name) for name in names})
 
     def invoke(self, ctx: click.Context) -> Any:
         """Invoke the command; what it raises and none of us foresaw is kept in the chosen home."""
@@ -145,8 +149,9 @@ def main() -> None:
         # A character that the terminal's encoding lacks is written as its number.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    signal.signal(signal.SIGTERM, _interrupt)
-    signal.signal(signal.SIGHUP, _interrupt)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, _interrupt)
     sys.exit(_run(sys.argv[1:]))
 
 

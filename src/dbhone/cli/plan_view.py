@@ -21,7 +21,7 @@ from dbhone.experiment.room import check_room
 from dbhone.experiment.shortage import shortage
 from dbhone.home import Home
 from dbhone.report.wording import capital
-from dbhone.units import count_of, duration, size
+from dbhone.units import count_of, duration, exact_percent, size
 
 
 def print_plan(context: Context, declared: Experiment) -> None:
@@ -37,7 +37,7 @@ def print_plan(context: Context, declared: Experiment) -> None:
         f"{count_of(design.max_blocks, 'block')}, unless {budget} before"
         if design.min_blocks == design.max_blocks
         else f"at least {design.min_blocks} and at most {design.max_blocks}, until every effect is"
-        f" known to ±{design.target:.1%} or {budget}"
+        f" known to ±{exact_percent(design.target)} or {budget}"
     )
     context.out.print(
         f"{declared.suite_label} ({declared.size}) is measured on all subjects in random order,"

@@ -36,7 +36,7 @@ def choose(context: Context, selector: str) -> ChosenBuild:
 
     Of a run it is the winner. Raises UsageError if there is none.
     """
-    if not RUN.fullmatch(selector):
+    if not RUN.fullmatch(selector) or _is_build_only(context, selector):
         return ChosenBuild(build=find_build(context.home, selector))
     with open_store(context) as store:
         run = find_run(store, selector)
@@ -55,6 +55,14 @@ def choose(context: Context, selector: str) -> ChosenBuild:
     return ChosenBuild(
         build=build, run=run, subject=page.winner, base=_kept_build(context.home, run.base)
     )
+
+
+def _is_build_only(context: Context, digits: str) -> bool:
+    """Return whether digits begin a build's digest, and are no run's number."""
+    if digits == "last" or not any(b.digest.startswith(digits) for b in all_builds(context.home)):
+        return False
+    with open_store(context) as store:
+        return all(int(digits) != summary.id for summary in store.runs())
 
 
 def _kept_build(home: Home, subject: Subject) -> Build | None:

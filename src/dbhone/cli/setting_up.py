@@ -21,7 +21,7 @@ def ensure_installed(context: Context, lacking: Missing, what: str) -> None:
     """
     if not lacking:
         return
-    if not (_can_ask(context) and installable() and _agrees(context, lacking, what)):
+    if not (_can_ask(context) and installable() and _agrees(lacking, what)):
         raise ToolError(
             f"{what} needs {lacking.describe()}", hint=f"install all of it: {lacking.line()}"
         )
@@ -38,7 +38,7 @@ def offer_installing(context: Context, lacking: Missing, what: str, *, ask: bool
     if not (ask and _can_ask(context) and installable()):
         text = f"{what} needs {lacking.describe()}: {lacking.line()}"
         context.tell(labelled("note", text))
-    elif _agrees(context, lacking, what):
+    elif _agrees(lacking, what):
         install_with_message(context, lacking)
 
 
@@ -77,6 +77,6 @@ def _can_ask(context: Context) -> bool:
     return sys.stdin.isatty() and context.err.is_terminal
 
 
-def _agrees(context: Context, lacking: Missing, what: str) -> bool:
-    context.tell(f"{what} needs {lacking.describe()}.")
-    return click.confirm("Install it now?", default=True, err=True)
+def _agrees(lacking: Missing, what: str) -> bool:
+    question = f"{what} needs {lacking.describe()}. Install it now?"
+    return click.confirm(question, default=True, err=True)

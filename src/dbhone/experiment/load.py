@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -92,9 +93,13 @@ def load_named(
 ) -> Experiment:
     """Return the experiment in the file ``word`` or, if there is no such file, the shipped one."""
     path = Path(word)
-    if not path.is_file() and word in shipped_names():
+    try:
+        is_file = path.is_file()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {os.strerror(error.errno or 0)}") from error
+    if not is_file and word in shipped_names():
         return load_shipped(word, versions, sources)
-    if not path.is_file() and path.parent == Path() and not path.suffix:
+    if not is_file and path.parent == Path() and not path.suffix:
         raise UnknownName("experiment", word, (), hint=_hint_for(path))
     return load_file(path, versions, sources)
 

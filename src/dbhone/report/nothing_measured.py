@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dbhone.analysis.warnings import unfinished
-from dbhone.measurement.record import Run, RunState
+from dbhone.measurement.record import Role, Run, RunState
 from dbhone.report.wording import joined
 
 
@@ -50,9 +50,22 @@ def way_on(run: Run) -> str:
     match run.state:
         case RunState.DONE:
             return ""
+        case RunState.FAILED if _is_nothing_left(run):
+            return "A new run tries again what broke."
         case RunState.FAILED if any(subject.broken is not None for subject in run.subjects):
             return f"A new run tries again what broke; 'hone resume {run.id}' leaves it out."
         case RunState.FAILED:
             return f"'hone resume {run.id}' continues it once the reason is mended."
         case RunState.INTERRUPTED | RunState.RUNNING:
             return f"'hone resume {run.id}' continues from what is finished."
+
+
+def _is_nothing_left(run: Run) -> bool:
+    """Return whether all candidates broke, so that nothing is left to compare with the base."""
+    candidates = [each for each in run.subjects if each.role is Role.CANDIDATE]
+    known = {each.name for each in run.subjects}
+    return (
+        bool(candidates)
+        and all(each.broken is not None for each in candidates)
+        and known.issuperset(run.declared.subjects)
+    )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dbhone.measurement.record import Run
 from dbhone.report.findings import Findings, Origin
-from dbhone.units import duration, size
+from dbhone.units import duration, exact_percent, size
 
 
 def environment(findings: Findings) -> tuple[tuple[str, str], ...]:
@@ -37,7 +37,8 @@ def _origins(origins: Sequence[Origin]) -> dict[str, str]:
         suffix = f" of run {run.id}" if len(origins) > 1 else ""
         commands[f"Design{suffix}"] = (
             f"{origin.blocks} blocks, seed {run.design.seed}, "
-            f"target ±{run.design.target:.1%}, budget {duration(run.design.budget_seconds)}"
+            f"target ±{exact_percent(run.design.target)},"
+            f" budget {duration(run.design.budget_seconds)}"
         )
         moment = run.created_at.strftime("%Y-%m-%d %H:%M UTC")
         commands[f"Begun{suffix}"] = f"{moment}, took {duration(run.seconds)}"

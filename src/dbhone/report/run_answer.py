@@ -20,7 +20,7 @@ from dbhone.report.context import serves, short_names
 from dbhone.report.headline import LEAST_TOLD
 from dbhone.report.page import Page
 from dbhone.report.wording import cost_words, format_ratio
-from dbhone.units import count_of, listed
+from dbhone.units import count_of, exact_percent, listed
 
 
 class Answer(IntEnum):
@@ -86,12 +86,14 @@ def _beyond(pair: str, summary: Summary, tolerance: float) -> RunAnswer:
     low, high = possible_range(summary, ())
     least, most = 1 - high, 1 - low
     if least > tolerance:
-        return RunAnswer(Answer.SLOWER, f"{pair}: slower, by more than {tolerance:.1%}")
+        return RunAnswer(Answer.SLOWER, f"{pair}: slower, by more than {exact_percent(tolerance)}")
     if most <= tolerance:
-        return RunAnswer(Answer.NOT_SLOWER, f"{pair}: slower, but by no more than {tolerance:.1%}")
+        return RunAnswer(
+            Answer.NOT_SLOWER, f"{pair}: slower, but by no more than {exact_percent(tolerance)}"
+        )
     return RunAnswer(
         Answer.NOT_KNOWN,
-        f"{pair}: slower; the loss may be larger or smaller than {tolerance:.1%},"
+        f"{pair}: slower; the loss may be larger or smaller than {exact_percent(tolerance)},"
         f" from {least:.1%} to {most:.1%}",
     )
 
@@ -114,8 +116,9 @@ def _judged(page: Page, candidate: Subject, summary: Summary, tolerance: float |
             loss = max(0.0, 1 - possible_range(summary, controls)[0])
             alone = max(0.0, 1 - possible_range(summary, ())[0])
             whose = ", since the control's interval reaches that far" if loss > alone else ""
-            exceeds = tolerance is not None and loss > tolerance
-            much = f", and {tolerance:.1%} is tolerated" if exceeds else ""
+            exceeds, much = False, ""
+            if tolerance is not None and loss > tolerance:
+                exceeds, much = True, f", and {exact_percent(tolerance)} is tolerated"
             left_open = f"a loss of up to {loss * 100:.1f} % is not ruled out{whose}{much}"
             return RunAnswer(
                 Answer.NOT_KNOWN if exceeds else Answer.NOT_SLOWER,

@@ -14,7 +14,7 @@ from dbhone.measurement.record import Run
 from dbhone.measurement.run_state import REASONS, State
 from dbhone.measurement.store import RunSummary
 from dbhone.report.nothing_measured import way_on
-from dbhone.units import count_of, duration
+from dbhone.units import count_of, duration, exact_percent
 
 PER_PAGE = 20
 
@@ -158,7 +158,7 @@ def facts(
     rows = {
         "Blocks": f"{progress.blocks} (at least {design.min_blocks}, at most {design.max_blocks})",
         "Worked": f"{duration(run.seconds)} of {duration(design.budget_seconds)}",
-        "Wanted": f"every effect to ±{design.target:.1%}",
+        "Wanted": f"every effect to ±{exact_percent(design.target)}",
         "Suite": f"{run.suite}, size {run.size}",
         "Begun": f"{run.created_at:%Y-%m-%d %H:%M} UTC",
     }

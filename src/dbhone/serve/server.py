@@ -79,7 +79,7 @@ def _names(host: str, loopback: bool) -> tuple[str, ...]:
     if loopback:
         return ()
     own = socket.gethostname()
-    return tuple(dict.fromkeys((host, own, f"{own}.local")))
+    return tuple(dict.fromkeys(name.lower() for name in (host, own, f"{own}.local")))
 
 
 def _address_text(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dbhone.errors import MachineError, disk_full
+from dbhone.errors import DriverError, MachineError, disk_full
 from dbhone.workload.drivers.base import Latency
 
 _BUCKETS, _SHORTEST, _LONGEST = 1024, 1e-6, 100.0
@@ -32,6 +32,7 @@ _SLOT = np.dtype(
     ]
 )
 
+_MOST_EVENTS = 1e15
 _PART = np.dtype([("finished", "f8"), ("seconds", "f8"), ("failed", "f8")])
 
 
@@ -93,15 +94,18 @@ class CountFile:
 
     @property
     def ready(self) -> int:
-        """How many clients are connected and wait for the first generation, or are past it."""
-        return int(self._slots["ready"].sum())
+        """How many clients are connected and wait for the first generation, or are past it.
+
+        Raises DriverError for nonsense.
+        """
+        return _whole(self._slots["ready"])
 
     def begin(self) -> None:
         """Begin another generation, while all clients are paused.
 
         Events that are under way count no longer.
         """
-        self._cut += int(self._slots["open"].sum())
+        self._cut += _whole(self._slots["open"])
         self._head["generation"] += 1
 
     def end(self) -> None:
@@ -109,8 +113,8 @@ class CountFile:
         self._head["ending"] = 1
 
     def finished(self) -> int:
-        """Return how many events were finished so far."""
-        return int(self._slots["finished"].sum())
+        """Return how many events were finished so far. Raises DriverError for nonsense."""
+        return _whole(self._slots["finished"])
 
     def executed(self) -> int:
         """Return how many events were executed so far: those that count, and those that were cut.
@@ -120,16 +124,30 @@ class CountFile:
         return self.finished() + self._cut
 
     def read(self) -> Counts:
-        """Return the counts now. The time is that of ``finished``; the rest is read after it."""
+        """Return the counts now. The time is that of ``finished``; the rest is read after it.
+
+        Raises DriverError for nonsense.
+        """
         at, finished = time.monotonic(), self.finished()
+        parts = self._parts.sum(axis=0)
+        for amount in parts.ravel():
+            _whole(amount)
         return Counts(
             at=at,
             seconds=at - self._made_at,
             finished=finished,
-            refused=int(self._slots["refused"].sum()),
+            refused=_whole(self._slots["refused"]),
             buckets=self._slots["buckets"].sum(axis=0, dtype=np.int64),
-            parts=self._parts.sum(axis=0),
+            parts=parts,
         )
+
+
+def _whole(counts: NDArray[np.float64] | np.float64) -> int:
+    """Return the sum of counts that another process writes, which may be taken over."""
+    total = float(np.sum(counts))
+    if not 0 <= total < _MOST_EVENTS:
+        raise DriverError("the driver counted what no driver can: its file of counts is damaged")
+    return int(total)
 
 
 def latency_of(buckets: NDArray[np.int64]) -> Latency | None:

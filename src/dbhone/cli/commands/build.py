@@ -20,7 +20,7 @@ from dbhone.cli.lines import FILE, check_output, facts, force_option, write_outp
 from dbhone.cli.listing import listing
 from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
-from dbhone.compilation.inputs import BuildInputs, check_profile_source, variant_of
+from dbhone.compilation.inputs import USUAL_COMPILER, BuildInputs, check_profile_source, variant_of
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.spec import check_targets
 from dbhone.compilation.timings import efficiency, timings, trace
@@ -190,6 +190,9 @@ def _check(chosen: _Options, variant: Variant) -> None:
         (chosen.fixes, "--fix"),
         (chosen.linker, "--linker"),
         (chosen.targets == "all", "--targets"),
+        (chosen.compiler != USUAL_COMPILER, "--compiler"),
+        (chosen.copy, "--copy"),
+        (chosen.jobs, "--jobs"),
     ):
         if variant.ready_made and words:
             raise UsageError(

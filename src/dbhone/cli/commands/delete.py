@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import click
 
 from dbhone.cli import completing
@@ -9,7 +11,9 @@ from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.setting_up import agree
 from dbhone.errors import UsageError
+from dbhone.measurement.record import Run, RunState
 from dbhone.session import is_alive
+from dbhone.units import listed
 from dbhone.untrusted_files import remove_tree
 
 
@@ -24,21 +28,27 @@ def command(context: Context, runs: tuple[str, ...], yes: bool) -> None:
     """
     with open_store(context) as store:
         chosen = {run.id: run for run in (find_run(store, selector) for selector in runs)}
-        for run in chosen.values():
-            if is_alive(context.home, run.session):
-                raise UsageError(
-                    f"run {run.id} is being executed", hint="end it with Ctrl-C there first"
-                )
+        _check_unused(context, chosen.values())
         for run in chosen.values():
             context.tell(f"run {run.id}  {run.title}")
-        what = "this run" if len(chosen) == 1 else f"these {len(chosen)} runs"
-        agree(f"delete {what} for good", yes=yes)
-        for run in chosen.values():
-            store.delete_run(run.id)
-            folder = context.home.runs / str(run.id)
+        numbers = listed([str(number) for number in chosen])
+        agree(f"delete run{'s' if len(chosen) > 1 else ''} {numbers} for good", yes=yes)
+        for number in chosen:
+            _check_unused(context, (store.run(number),))  # which may have been resumed meanwhile
+            store.delete_run(number)
+            folder = context.home.runs / str(number)
             if folder.exists():
                 remove_tree(folder)
-            context.err.print(f"deleted run {run.id}")
+            context.err.print(f"deleted run {number}")
+
+
+def _check_unused(context: Context, runs: Iterable[Run]) -> None:
+    """Refuse a run that is being executed, or that belongs to a search which is going on."""
+    for run in runs:
+        if is_alive(context.home, run.session):
+            done = run.state is RunState.DONE
+            doing = "belongs to a search that is going on" if done else "is being executed"
+            raise UsageError(f"run {run.id} {doing}", hint="end it with Ctrl-C there first")
 
 
 PLUGIN = command

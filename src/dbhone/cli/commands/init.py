@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 from pathlib import Path
 
 import click
@@ -36,9 +37,10 @@ def command(context: Context, dbms: str, question: str, output: Path | None, for
     text = starter_text(dbms, question, known_versions(context.home))
     path = output or Path(f"{dbms}-{question}.toml")
     write_output(path, text, force=force)
+    name = shlex.quote(str(path))
     context.tell(
-        f"wrote {path}: 'hone plan {path}' shows what it would do and what it lacks,"
-        f" 'hone run {path}' does it"
+        f"wrote {path}: 'hone plan {name}' shows what it would do and what it lacks,"
+        f" 'hone run {name}' does it"
     )
 
 

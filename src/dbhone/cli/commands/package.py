@@ -46,6 +46,8 @@ from dbhone.package.proof import read_signing_key
 from dbhone.package.repetition import Gain, gains, why_private
 from dbhone.units import count_of, size
 
+_USUAL_FORM = "tar"
+
 
 @hone_command(
     "package",
@@ -63,7 +65,7 @@ from dbhone.units import count_of, size
 )
 @click.option(
     "--form",
-    default="tar",
+    default=_USUAL_FORM,
     show_default=True,
     help="What kind of file: tar, deb for the distribution's own packages, rebuilt, or oci for an"
     " image that podman and docker load.",
@@ -120,8 +122,8 @@ def command(
     if budget is not None and not again:
         raise click.UsageError("--budget goes with --again")
     if check:
-        if output is not None or rebuild:
-            raise click.UsageError("--output and --rebuild do not go with --check")
+        if output is not None or rebuild or form != _USUAL_FORM:
+            raise click.UsageError("--output, --rebuild and --form do not go with --check")
         _, checked = check_and_show(context, Path(what), key)
         return _repeat(context, checked, budget, force=force) if again else None
     check_output(output, force=force)

@@ -69,6 +69,7 @@ def command(
         show(page, context.out)
     else:
         sys.stdout.buffer.write(render(page, format_name))
+        sys.stdout.buffer.flush()
 
 
 def _format_of(output: Path | None) -> str:

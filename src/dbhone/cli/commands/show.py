@@ -15,7 +15,7 @@ from dbhone.measurement.record import Run
 from dbhone.measurement.run_state import REASONS, State, state_of
 from dbhone.report.findings import findings_of
 from dbhone.report.nothing_measured import way_on
-from dbhone.units import duration, size
+from dbhone.units import duration, exact_percent, size
 
 
 @hone_command("show", Task.LOOK, "hone show last")
@@ -55,7 +55,7 @@ def _facts(run: Run, state: State, blocks: int, failures: int) -> Table:
         "blocks": f"{blocks} (at least {run.design.min_blocks}, at most {run.design.max_blocks})",
         "failed invocations": str(failures),
         "suite": f"{run.suite}, {run.size}, {len(run.steps)} steps",
-        "target": f"±{run.design.target:.1%}",
+        "target": f"±{exact_percent(run.design.target)}",
         "seed": str(run.design.seed),
         "experiment": run.experiment_name,
         "machine": f"{run.machine.cpu_model}, {run.machine.cores} cores, {run.machine.kernel}",

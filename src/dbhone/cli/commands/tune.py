@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -150,8 +151,8 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     if chosen.output is not None:
         write_output(chosen.output, first.text, force=chosen.force)
         context.tell(
-            f"wrote {chosen.output}, the first run of the search: 'hone run {chosen.output}'"
-            " executes it"
+            f"wrote {chosen.output}, the first run of the search:"
+            f" 'hone run {shlex.quote(str(chosen.output))}' executes it"
         )
         return 0
     if chosen.plan:

@@ -31,7 +31,10 @@
     if (document.hidden) return later();
     try {
       const answer = await fetch(location.href);
-      if (!answer.ok) throw new Error(answer.statusText);
+      if (!answer.ok) {
+        lost.textContent = `No news: ${answer.status} ${answer.statusText}. Load the page again.`;
+        return later();
+      }
       show(new DOMParser().parseFromString(await answer.text(), "text/html"));
       lost.textContent = "";
     } catch {
