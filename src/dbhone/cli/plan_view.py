@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import groupby
 
 from rich.table import Table
@@ -18,17 +19,47 @@ from dbhone.experiment.model import Experiment, Servers, SubjectDeclaration
 from dbhone.experiment.plan import DataCost, Plan, PlanStep, Verify, checks_of
 from dbhone.experiment.planning import make_plan
 from dbhone.experiment.room import check_room
-from dbhone.experiment.shortage import shortage
+from dbhone.experiment.shortage import Shortage, shortage
 from dbhone.home import Home
 from dbhone.report.wording import capital
+from dbhone.requirements import Missing
 from dbhone.units import count_of, duration, exact_percent, size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreseen:
+    """What an experiment would do, and what it lacks here.
+
+    ``room`` says why memory or disk are not enough. ``absent`` has the subjects that cannot be
+    measured on this machine, and why.
+    """
+
+    plan: Plan
+    shortage: Shortage | None
+    room: MachineError | None
+    absent: Mapping[str, HoneError]
+    missing: Missing
+
+
+def foresee(context: Context, declared: Experiment) -> Foreseen:
+    """Return what an experiment would do. Raises UsageError for folders that are not there."""
+    check_folders(declared)
+    estimator = BuildEstimator(context.home)
+    plan = make_plan(declared, estimator)
+    errors = {one.name: estimator.absence(declared, one) for one in declared.subjects}
+    return Foreseen(
+        plan=plan,
+        shortage=shortage(plan, declared),
+        room=_lack_of_room(declared, plan, context.home),
+        absent={name: error for name, error in errors.items() if error is not None},
+        missing=missing_for(declared, estimator),
+    )
 
 
 def print_plan(context: Context, declared: Experiment) -> None:
     """Print what an experiment would do, step by step, and what this machine lacks for it."""
-    check_folders(declared)
-    estimator = BuildEstimator(context.home)
-    plan = make_plan(declared, estimator)
+    foreseen = foresee(context, declared)
+    plan = foreseen.plan
     context.out.print(declared.title, style="bold")
     context.out.print(_table(plan))
     design = declared.design
@@ -58,18 +89,15 @@ def print_plan(context: Context, declared: Experiment) -> None:
         )
     if plan.tentative:
         context.out.print(f"Left out, for lack of time: {', '.join(plan.tentative)}.")
-    short = shortage(plan, declared)
+    short, room, lacking = foreseen.shortage, foreseen.room, foreseen.missing
     if short is not None:
         context.show_line(f"{capital(short.reason)}: {short.remedy}.")
-    room = lack_of_room(declared, plan, context.home)
     if room is not None:
         context.show_line(labelled("warning", room.message, "bold yellow"))
         context.show_line(labelled("next", room.hint or ""))
     for subject in declared.subjects:
-        error = estimator.absence(declared, subject)
-        if error is not None:
-            _warn(context, subject, error)
-    lacking = missing_for(declared, estimator)
+        if subject.name in foreseen.absent:
+            _warn(context, subject, foreseen.absent[subject.name])
     if lacking:
         context.show_line(
             labelled("warning", f"this machine lacks {lacking.describe()}", "bold yellow")
@@ -77,7 +105,7 @@ def print_plan(context: Context, declared: Experiment) -> None:
         context.show_line(labelled("next", lacking.line()))
 
 
-def lack_of_room(experiment: Experiment, plan: Plan, home: Home) -> MachineError | None:
+def _lack_of_room(experiment: Experiment, plan: Plan, home: Home) -> MachineError | None:
     """Return why memory or disk are not enough, None if they are."""
     try:
         check_room(experiment, plan, home)

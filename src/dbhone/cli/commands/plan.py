@@ -10,17 +10,10 @@ from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import json_option, print_json
-from dbhone.cli.plan_view import lack_of_room, print_plan
+from dbhone.cli.plan_view import Foreseen, foresee, print_plan
 from dbhone.cli.running import design_options, source_option, with_design
-from dbhone.errors import MachineError
-from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.goals import check_folders, missing_for
 from dbhone.experiment.load import load_named
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.plan import Plan
-from dbhone.experiment.planning import make_plan
-from dbhone.experiment.shortage import shortage
-from dbhone.requirements import Missing
 from dbhone.source.known_versions import known_versions
 
 
@@ -43,21 +36,13 @@ def command(
     loaded = load_named(experiment, known_versions(context.home), sources)
     declared = with_design(loaded, **design)
     if as_json:
-        check_folders(declared)
-        estimator = BuildEstimator(context.home)
-        plan = make_plan(declared, estimator)
-        lacking = missing_for(declared, estimator)
-        print_json(
-            context, _object(declared, plan, lacking, lack_of_room(declared, plan, context.home))
-        )
-        return
-    print_plan(context, declared)
+        print_json(context, _object(declared, foresee(context, declared)))
+    else:
+        print_plan(context, declared)
 
 
-def _object(
-    experiment: Experiment, plan: Plan, lacking: Missing, room: MachineError | None
-) -> dict[str, object]:
-    short = shortage(plan, experiment)
+def _object(experiment: Experiment, foreseen: Foreseen) -> dict[str, object]:
+    plan, short, room = foreseen.plan, foreseen.shortage, foreseen.room
     return {
         "title": experiment.title,
         "suite": experiment.suite_label,
@@ -68,9 +53,23 @@ def _object(
         "blocks": plan.blocks,
         "shortage": short.reason if short else None,
         "lack_of_room": room.message if room else None,
+        "absent": {
+            name: {"reason": error.message, "hint": error.hint}
+            for name, error in foreseen.absent.items()
+        },
         "left_out": dict(plan.left_out),
         "left_out_for_lack_of_time": plan.tentative,
-        "missing_packages": lacking.packages,
+        "missing_packages": foreseen.missing.packages,
+        "data": [
+            {
+                "what": data.label,
+                "load_seconds": data.load.seconds,
+                "kept": data.load.done,
+                "copy_seconds": data.copy_seconds,
+                "bytes": data.size,
+            }
+            for data in plan.data
+        ],
         "steps": [
             {
                 "stage": step.stage.value,
