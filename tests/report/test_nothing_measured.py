@@ -81,7 +81,9 @@ def test_what_broke_is_not_ready_and_needs_a_new_run() -> None:
 def test_a_run_that_is_not_over_is_waited_for() -> None:
     page = _stopped(RunState.RUNNING)
     assert page.headline == "Nothing was measured yet: the run is not over."
-    assert answers(page)["Next"] == "'hone show 7' says how far it is."
+    assert answers(page)["Next"] == (
+        "'hone show 7' says how far it is; 'hone resume 7' continues it if it was cut off."
+    )
 
 
 def test_a_run_whose_budget_was_too_small_for_a_block_asks_for_a_larger_one() -> None:

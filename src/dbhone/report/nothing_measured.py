@@ -35,7 +35,10 @@ def what_is_left(run: Run) -> Iterator[tuple[str, str]]:
 def _next(run: Run) -> str:
     match run.state:
         case RunState.RUNNING:
-            return f"'hone show {run.id}' says how far it is."
+            return (
+                f"'hone show {run.id}' says how far it is;"
+                f" 'hone resume {run.id}' continues it if it was cut off."
+            )
         case RunState.DONE if run.stopped_by == "budget":
             return f"'hone resume {run.id}' with a larger --budget measures more."
         case _:

@@ -22,7 +22,7 @@ from dbhone.cli.lines import words
 from dbhone.cli.listing import listing
 from dbhone.cli.running import PERCENT, dbms_of_tree
 from dbhone.cli.selecting import RUN
-from dbhone.errors import UsageError
+from dbhone.errors import DriverError, UsageError
 from dbhone.experiment.comparing import named_reference
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
@@ -136,12 +136,21 @@ def _experiment(context: Context, source: str, options: _Options) -> Experiment:
 
 
 def _cross_training(run: Run, samples: SampleArray) -> CrossTraining:
-    """Return what a run shows of its trainings. Raises UsageError if it has not two of them."""
+    """Return what a run shows of its trainings.
+
+    Raises UsageError if it has not two of them, DriverError if others broke.
+    """
     trained = {
         subject.name: frozenset(subject.trained_on)
         for subject in run.subjects
         if subject.trained_on and subject.broken is None and subject.name in samples.subjects
     }
+    broken = [each.name for each in run.subjects if each.trained_on and each.broken is not None]
+    if len(trained) < 2 and broken:
+        raise DriverError(
+            f"too few trained builds of run {run.id} are left to compare: {listed(broken)} broke",
+            hint=f"'hone show {run.id}' says why",
+        )
     if len(trained) < 2 or run.base is None:
         raise UsageError(
             f"run {run.id} has no two builds with trainings of their own",

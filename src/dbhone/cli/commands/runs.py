@@ -54,9 +54,7 @@ def command(context: Context, everything: bool, as_json: bool) -> None:
 
 
 def _found(store: Store, summary: RunSummary) -> str:
-    """Return what a run found in a sentence, empty if it measured nothing yet."""
-    if not summary.blocks:
-        return ""
+    """Return in a sentence what a run found, or why it found nothing."""
     return one_line(findings_of(store.run(summary.id), store.samples(summary.id)))
 
 
