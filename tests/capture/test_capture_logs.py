@@ -216,6 +216,30 @@ def test_a_session_that_turns_autocommit_off_and_on_has_the_transactions_that_it
     assert counts.get(("ROLLBACK",), 0) == 0
 
 
+@pytest.mark.parametrize(
+    ("texts", "transactions"),
+    [
+        (  # the first commit may end what began before the log
+            ("SELECT 1", "COMMIT", "SELECT 2", "COMMIT", "SELECT 3", "SELECT 4", "COMMIT"),
+            [["SELECT 1"], ["SELECT 2"], ["BEGIN", "SELECT 3", "SELECT 4", "COMMIT"]],
+        ),
+        (
+            ("SELECT 1", "COMMIT", "SELECT 2", "SELECT 3", "BEGIN", "SELECT 4", "COMMIT", "COMMIT"),
+            [["SELECT 1"], ["SELECT 2"], ["SELECT 3"], ["BEGIN", "SELECT 4", "COMMIT"]],
+        ),
+        (
+            ("SELECT 1", "ROLLBACK", "SELECT 2", "ROLLBACK", "SELECT 3", "SELECT 4", "ROLLBACK"),
+            [["SELECT 1"], ["SELECT 2"], ["SELECT 3"], ["SELECT 4"]],
+        ),
+    ],
+)
+def test_a_session_that_commits_what_it_did_not_begin_has_autocommit_off(
+    tmp_path: Path, texts: tuple[str, ...], transactions: list[list[str]]
+) -> None:
+    _, sessions = captured(tmp_path, written_logs.mysql_general(_asked(*texts)))
+    assert _texts(sessions) == [transactions]
+
+
 def test_a_definition_ends_the_transaction_that_is_open_where_the_server_commits_before_it(
     tmp_path: Path,
 ) -> None:

@@ -7,6 +7,7 @@ takes the same memory.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 
 from dbhone.capture.anonymise import Anonymiser
@@ -32,6 +33,7 @@ _MOST_SESSIONS = 20_000
 _LONGEST_TRANSACTION = 10_000
 _BATCH = 512
 """Statements in a line of the workload file, about."""
+_COMMIT = re.compile(r"\s*commit\b", re.IGNORECASE)
 
 CUT = "statements that are cut off in the log"
 UNBEGUN = "ends of transactions whose beginning is not in the log"
@@ -96,7 +98,10 @@ class _Statement:
 
 
 class _Session:
-    __slots__ = ("ahead", "autocommit", "began", "last", "number", "opened", "pending", "skipping")
+    __slots__ = (
+        *("ahead", "autocommit", "began", "ended_one", "last", "number", "opened", "pending"),
+        *("skipping", "unbegun"),
+    )
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -109,6 +114,10 @@ class _Session:
         self.ahead = 0
         """Microseconds that belong to the next statement: its parsing and binding."""
         self.autocommit = True
+        self.ended_one = False
+        """Whether the end of a transaction is in the log: what follows is known from its start."""
+        self.unbegun = False
+        """Whether statements came since that end, without the beginning of a transaction."""
         self.skipping = False
 
 
@@ -228,6 +237,7 @@ class Sessions:
             return
         session.opened.append(statement)
         if effect is TransactionEffect.END:
+            session.ended_one = True
             session.pending, session.opened = (session.began, session.opened), None
         elif len(session.opened) > _LONGEST_TRANSACTION:
             self._leave_out(session.opened, TOO_LONG)
@@ -242,16 +252,29 @@ class Sessions:
             session.skipping = effect is not TransactionEffect.END
         elif effect is TransactionEffect.BEGIN:
             session.opened, session.began = [statement], at
+            session.unbegun = False
         elif effect is TransactionEffect.END:
             # Without autocommit clients end what they did not begin.
             if session.autocommit:
                 self._leave_out([statement], UNBEGUN)
+                self._learn_autocommit(session, statement)
             else:
                 _uncount([statement])
         elif session.autocommit:
             session.pending = (at, [statement])
+            session.unbegun = session.ended_one
         else:
             session.opened, session.began = [self._own("BEGIN"), statement], at
+
+    def _learn_autocommit(self, session: _Session, end: _Statement) -> None:
+        """Take an end without a beginning: it may tell that autocommit went off before the log.
+
+        The first end tells nothing, since its beginning may have come before the log. Nor does a
+        rollback: pools send one with nothing to undo.
+        """
+        if session.unbegun and self.rules.commits_implicitly:
+            session.autocommit = _COMMIT.match(end.template.pieces[0]) is None
+        session.ended_one, session.unbegun = True, False
 
     def _own(self, sql: str) -> _Statement:
         """Return a statement that the log does not have, but whose effect it had."""
