@@ -218,6 +218,16 @@ def test_a_line_that_cannot_be_written_is_no_fault_of_the_log(
         WorkloadWriter(Failing(), Path("shop.workload")).line("[]\n")
 
 
+@pytest.mark.parametrize("limit", ["LONGEST_LINE", "LONGEST_HEADER"])
+def test_what_could_not_be_read_again_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    monkeypatch.setattr(f"dbhone.workload.workload_file.{limit}", 100)
+    with pytest.raises(UsageError, match=r"a\.workload: .*could not be read"):
+        capture((LOG,), tmp_path / "a.workload", CaptureOptions())
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("text", "group"),
     [
