@@ -79,6 +79,11 @@ def test_what_is_cut_off_is_seen() -> None:
         ("SELECT pg_advisory_lock(5)", TransactionEffect.PLAIN, sql.ADMINISTRATION),
         ("SELECT * FROM dblink('host=x', 'y')", TransactionEffect.PLAIN, sql.ADMINISTRATION),
         ("SELECT a FROM t INTO OUTFILE 'x'", TransactionEffect.PLAIN, sql.ADMINISTRATION),
+        ("/*+ Set(enable_nestloop off) */ SELECT a FROM t", TransactionEffect.PLAIN, None),
+        ("/*+ MAX(5) */\n/*+ b */ CREATE TABLE a (b int)", TransactionEffect.PLAIN, sql.DEFINITION),
+        ("/*!40101 SET NAMES utf8 */", TransactionEffect.PLAIN, sql.OF_SESSION),
+        ("SET STATEMENT a = 5, b='c' FOR SELECT d FROM t", TransactionEffect.PLAIN, None),
+        ("SET STATEMENT a=1 FOR\nTRUNCATE t", TransactionEffect.PLAIN, sql.DEFINITION),
     ],
 )
 def test_what_replaying_would_do(
