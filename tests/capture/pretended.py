@@ -40,11 +40,11 @@ class Pretended(LoggedServer, Connection):
     protocol = "mysql"
     port = 3306
     database = ""
+    logged = b"2026-05-04T10:20:30.000000Z\t    8 Query\tSELECT 1\n"
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self.refused: set[str] = set()
-        self.logged = b"2026-05-04T10:20:30.000000Z\t    8 Query\tSELECT 1\n"
 
     def asked(self) -> list[str]:
         return self._file.read_text().splitlines() if self._file.exists() else []

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.capture.capture import Captured, CaptureOptions, capture
+from dbhone.capture.sessions import TOO_LARGE
 from dbhone.capture.sql import MYSQL, OF_ROUTINE, POSTGRESQL
 from dbhone.errors import UsageError
 from dbhone.workload.workload_file import read_header, read_transactions
@@ -216,6 +217,30 @@ def test_a_session_that_turns_autocommit_off_and_on_has_the_transactions_that_it
     assert counts.get(("ROLLBACK",), 0) == 0
 
 
+@pytest.mark.parametrize(
+    ("texts", "transactions"),
+    [
+        (  # the first commit may end what began before the log
+            ("SELECT 1", "COMMIT", "SELECT 2", "COMMIT", "SELECT 3", "SELECT 4", "COMMIT"),
+            [["SELECT 1"], ["SELECT 2"], ["BEGIN", "SELECT 3", "SELECT 4", "COMMIT"]],
+        ),
+        (
+            ("SELECT 1", "COMMIT", "SELECT 2", "SELECT 3", "BEGIN", "SELECT 4", "COMMIT", "COMMIT"),
+            [["SELECT 1"], ["SELECT 2"], ["SELECT 3"], ["BEGIN", "SELECT 4", "COMMIT"]],
+        ),
+        (
+            ("SELECT 1", "ROLLBACK", "SELECT 2", "ROLLBACK", "SELECT 3", "SELECT 4", "ROLLBACK"),
+            [["SELECT 1"], ["SELECT 2"], ["SELECT 3"], ["SELECT 4"]],
+        ),
+    ],
+)
+def test_a_session_that_commits_what_it_did_not_begin_has_autocommit_off(
+    tmp_path: Path, texts: tuple[str, ...], transactions: list[list[str]]
+) -> None:
+    _, sessions = captured(tmp_path, written_logs.mysql_general(_asked(*texts)))
+    assert _texts(sessions) == [transactions]
+
+
 def test_a_definition_ends_the_transaction_that_is_open_where_the_server_commits_before_it(
     tmp_path: Path,
 ) -> None:
@@ -349,6 +374,32 @@ def test_statements_for_whose_templates_there_is_no_room_are_kept_whole(
     stamp = "2026-05-04 10:20:30.000 UTC [1] LOG:  statement: "
     _, sessions = captured(tmp_path, "".join(f"{stamp}{sql}\n" for sql in asked))
     assert [one.sql for session in sessions for own in session for one in own] == asked
+
+
+def test_a_line_of_the_file_has_so_many_statements_that_it_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dbhone.capture.sessions._LARGE", 100)
+    monkeypatch.setattr("dbhone.capture.sessions.LONGEST_LINE", 500)
+    small = [f"SELECT '{at}{'x' * 60}'" for at in range(3)]
+    texts = (*small, "SELECT 1", f"SELECT '{'x' * 600}'", "SELECT 2")
+    found, sessions = captured(tmp_path, written_logs.mysql_general(_asked(*texts)))
+    assert _texts(sessions) == [[[sql] for sql in (*small, "SELECT 1", "SELECT 2")]]
+    assert found.header.left_out == {TOO_LARGE: 1}
+    assert found.header.statements == 5
+    with zipfile.ZipFile(tmp_path / "a.workload") as file:
+        assert len(file.read("transactions.jsonl").splitlines()) == 4
+
+
+def test_templates_that_are_too_long_for_a_header_are_kept_as_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dbhone.capture.sessions._MOST_IN_TEMPLATES", 100)
+    texts = ["SELECT 1", f"SELECT {'a, ' * 99}1", "SELECT b FROM c WHERE d = 2"]
+    found, sessions = captured(tmp_path, written_logs.mysql_general(_asked(*texts)))
+    assert _texts(sessions) == [[[sql] for sql in texts]]
+    assert len(found.header.templates) == 3
+    assert max(len(one.text) for one in found.header.templates) < 100
 
 
 def test_an_error_belongs_to_no_statement_that_has_succeeded(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -34,13 +35,14 @@ def captured_of(
     folder: Path,
     waiting: Callable[[float], None] = lambda _: None,
     tell: Callable[[str], None] = lambda _: None,
+    output: Path | None = None,
 ) -> None:
     """Capture the pretended server for a moment."""
     capture_live(
         Home(folder / "home"),
         ADDRESS,
         0.01,
-        folder / "a.workload",
+        output or folder / "a.workload",
         CaptureOptions(),
         ask=lambda _: None,
         tell=tell,
@@ -155,6 +157,38 @@ def test_a_log_that_a_server_gave_has_the_server_s_address_for_a_name(
     pretended.logged = b"nothing of it is a log\n"
     with pytest.raises(UsageError, match=r"^mysql://me@db1:3306/ is not a log"):
         captured_of(tmp_path)
+
+
+def test_a_file_that_cannot_be_written_is_told_before_the_server_is_asked(
+    tmp_path: Path, pretended: Pretended
+) -> None:
+    with pytest.raises(UsageError, match=r"cannot write .*none/a\.workload: No such file"):
+        captured_of(tmp_path, output=tmp_path / "none" / "a.workload")
+    assert not pretended.asked()
+
+
+def test_what_was_logged_is_kept_where_no_workload_comes_of_it(
+    tmp_path: Path, pretended: Pretended
+) -> None:
+    told: list[str] = []
+    pretended.logged = b"nothing of it is a log\n"
+    with pytest.raises(UsageError, match="is not a log"):
+        captured_of(tmp_path, tell=told.append)
+    (spool,) = tmp_path.glob("a.*.log")
+    assert spool.read_bytes() == pretended.logged
+    assert spool.stat().st_mode & 0o077 == 0
+    assert f"'hone capture {spool} -o {tmp_path / 'a.workload'}'" in told[-1]
+
+
+@pytest.mark.parametrize("logged", [b"", Pretended.logged])
+def test_no_log_stays_where_there_is_a_workload_and_where_no_client_asked(
+    tmp_path: Path, pretended: Pretended, logged: bytes
+) -> None:
+    pretended.logged = logged
+    with contextlib.suppress(UsageError):
+        captured_of(tmp_path)
+    assert (tmp_path / "a.workload").exists() is bool(logged)
+    assert not list(tmp_path.glob("*.log"))
 
 
 @pytest.mark.integration

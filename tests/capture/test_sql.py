@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ipaddress
+import json
 import re
+from collections.abc import Callable
+from datetime import datetime
 
 import pytest
 from hypothesis import given
@@ -75,6 +79,11 @@ def test_what_is_cut_off_is_seen() -> None:
         ("SELECT pg_advisory_lock(5)", TransactionEffect.PLAIN, sql.ADMINISTRATION),
         ("SELECT * FROM dblink('host=x', 'y')", TransactionEffect.PLAIN, sql.ADMINISTRATION),
         ("SELECT a FROM t INTO OUTFILE 'x'", TransactionEffect.PLAIN, sql.ADMINISTRATION),
+        ("/*+ Set(enable_nestloop off) */ SELECT a FROM t", TransactionEffect.PLAIN, None),
+        ("/*+ MAX(5) */\n/*+ b */ CREATE TABLE a (b int)", TransactionEffect.PLAIN, sql.DEFINITION),
+        ("/*!40101 SET NAMES utf8 */", TransactionEffect.PLAIN, sql.OF_SESSION),
+        ("SET STATEMENT a = 5, b='c' FOR SELECT d FROM t", TransactionEffect.PLAIN, None),
+        ("SET STATEMENT a=1 FOR\nTRUNCATE t", TransactionEffect.PLAIN, sql.DEFINITION),
     ],
 )
 def test_what_replaying_would_do(
@@ -115,10 +124,44 @@ def test_what_replaces_a_value_is_of_its_type(value: str, kept: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "parsed"),
+    [
+        ("2026-05-04 12:00:00.123+00", datetime.fromisoformat),
+        ("2026-05-04T12:00:00+05:30", datetime.fromisoformat),
+        ("2026-05-04T12:00:00.5Z", datetime.fromisoformat),
+        ('{"a": 12, "b": [-10, 0.5, 31e5, "it is 7"]}', json.loads),
+        ('{"at": "2026-05-04T12:00:00Z", "n": null}', json.loads),
+        ("192.168.1.10", ipaddress.ip_interface),
+        ("172.16.0.0/16", ipaddress.ip_network),
+        ("from 255.199.1.0 on", lambda text: ipaddress.ip_address(text.split()[1])),
+    ],
+)
+def test_what_replaces_a_value_is_valid(value: str, parsed: Callable[[str], object]) -> None:
+    for _ in range(50):
+        replaced = Anonymiser()(f"'{value}'")[1:-1]
+        parsed(replaced)
+        assert len(replaced) == len(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ("'2026-05-04 12:00:00.123+00'", r"'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\+00'"),
+        ("'2026-05-04 12:00:00 UTC'", r"'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC'"),
+        ("'12:00:00-03:30'", r"'\d\d:\d\d:\d\d-03:30'"),
+        ("'open 09:00-12:30'", r"'[a-z]{4} \d\d:\d\d-\d\d:\d\d'"),
+    ],
+)
+def test_the_zone_of_a_time_stays(value: str, kept: str) -> None:
+    assert re.fullmatch(kept, Anonymiser()(value))
+
+
+@pytest.mark.parametrize(
     ("value", "kept"),
     [
         (r"""'["\u00e9\u0416 \n\""]'""", r"""'\["(\\u[45][0-9a-f]{3}){2} \\n\\""\]'"""),
         (r"""'{"a": "\\u00e9\\n"}'""", r"""'\{"[a-z]": "\\{2}u[45][0-9a-f]{3}\\\\n"\}'"""),
+        (r"'\0712'", r"'\\0\d{3}'"),
         (r"'C:\Users\Dora'", r"'[A-Z]:\\[A-Z][a-z]{4}\\[A-Z][a-z]{3}'"),
     ],
 )

@@ -218,6 +218,16 @@ def test_a_line_that_cannot_be_written_is_no_fault_of_the_log(
         WorkloadWriter(Failing(), Path("shop.workload")).line("[]\n")
 
 
+@pytest.mark.parametrize("limit", ["LONGEST_LINE", "LONGEST_HEADER"])
+def test_what_could_not_be_read_again_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    monkeypatch.setattr(f"dbhone.workload.workload_file.{limit}", 100)
+    with pytest.raises(UsageError, match=r"a\.workload: .*could not be read"):
+        capture((LOG,), tmp_path / "a.workload", CaptureOptions())
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("text", "group"),
     [
@@ -226,6 +236,10 @@ def test_a_line_that_cannot_be_written_is_no_fault_of_the_log(
         ("WITH gone AS (DELETE FROM item RETURNING id) SELECT 1 FROM gone", Group.WRITE),
         ("UPDATE item SET stock = ?", Group.WRITE),
         ("COMMIT", Group.WRITE),
+        ("/*+ SeqScan(item) */ SELECT 1 FROM item", Group.POINT),
+        ("/*+ SeqScan(item) */ WITH a AS (DELETE FROM item) SELECT 1 FROM a", Group.WRITE),
+        ("SET STATEMENT max_statement_time = ? FOR SELECT sum(id) FROM item", Group.AGGREGATE),
+        ("SET STATEMENT max_statement_time = ? FOR UPDATE item SET id = ?", Group.WRITE),
     ],
 )
 def test_the_group_of_a_statement(text: str, group: Group) -> None:
@@ -242,3 +256,4 @@ def test_a_workload_that_only_reads_writes_nothing_though_it_commits() -> None:
     )
     assert not writes(reads)
     assert writes((*reads, "CALL restock(?)"))
+    assert writes((*reads, "SET STATEMENT a = ? FOR DELETE FROM item"))

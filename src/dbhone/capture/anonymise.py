@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 
 from dbhone.capture.sql import parameters_of_shape, places_of_shape
@@ -18,8 +18,21 @@ _KEPT_WORDS = frozenset(
     {"t", "f", "true", "false", "y", "n", "yes", "no", "on", "off", "null", "", "infinity", "nan"}
 )
 """Values that tell nothing, and that no other value could stand for."""
-_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?![\d-])")
-_CLOCK_TIME = re.compile(r"(?<!\d)([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?!\d)")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?![\d-])", re.ASCII)
+_ZONE = r" ?(?:Z|UTC|GMT|[+-](?:0\d|1[0-5])(?::?[0-5]\d)?)"
+_CLOCK_TIME = (
+    r"(?:(?<=-\d\d)(?P<mark>T)|(?<![\d\\]))(?:[01]\d|2[0-3]):[0-5]\d"
+    rf"(?P<seconds>:[0-5]\d(?P<fraction>\.\d+)?(?P<zone>{_ZONE})?)?(?!\d)"
+)
+_OCTET = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
+_ADDRESS = rf"(?<![\w.\\]){_OCTET}(?:\.{_OCTET}){{3}}(?P<prefix>/\d+)?(?!\w|\.\d)"
+_NUMBER_WITHIN = r"(?<![\w.\\])\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?!\w|\.\d)"
+_OF_TYPE = re.compile(
+    rf"(?P<date>{_DATE.pattern})|(?P<clock_time>{_CLOCK_TIME})|(?P<address>{_ADDRESS})"
+    rf"|(?P<number>{_NUMBER_WITHIN})",
+    re.ASCII,
+)
+"""What in a text would be invalid with any other characters."""
 _HEX = re.compile(r"(?:\\x|0x)?[0-9a-fA-F-]+")
 _BITS = re.compile(r"0b[01]+")
 _DIGITS_FOLLOW = re.compile(r"(?<![\w$])([bBxX])\Z")
@@ -38,6 +51,7 @@ _NO_TEXT = re.compile("[\ud800-\udfff]")
 _KEPT_IN_BYTES = frozenset(" %_'\"\\")
 """What gives patterns and quotes their shape, also in a value of bytes."""
 _NUMBER = re.compile(r"\d+\.?\d*(?:[eE][+-]?\d+)?")
+_WHOLE = re.compile(r"\d+")
 _MOST_REMEMBERED = 50_000
 _LIMITS = {10: 1, 19: 8, 5: 2}
 """The largest first digit of integers with so many, so that they fit into the type's range."""
@@ -127,8 +141,7 @@ def _like(text: str, chance: Iterator[int]) -> str:
     if _BITS.fullmatch(text):
         return text[:2] + _bits(text[2:], chance)
     if _NUMBER.fullmatch(text):
-        whole, dot, rest = text.partition(".")
-        return _integer(whole, chance) + dot + _digits(rest, chance)
+        return _number(text, chance)
     if _HEX.fullmatch(text) and (len(text) >= 8 or "x" in text) and not _DATE.match(text):
         return _hexadecimal(text, chance)
     if _INTERVAL.fullmatch(text):
@@ -138,6 +151,13 @@ def _like(text: str, chance: Iterator[int]) -> str:
 
 def _number_below(most: int, chance: Iterator[int]) -> int:
     return (next(chance) << 16 | next(chance) << 8 | next(chance)) % most
+
+
+def _number(text: str, chance: Iterator[int]) -> str:
+    """Return another number; one without a leading zero gets none: JSON allows none."""
+    whole = _WHOLE.match(text)
+    assert whole is not None, "a number begins with a digit"
+    return _integer(whole[0], chance) + _digits(text[whole.end() :], chance)
 
 
 def _integer(text: str, chance: Iterator[int]) -> str:
@@ -177,16 +197,16 @@ def _text(text: str, chance: Iterator[int]) -> str:
 
 def _words(text: str, chance: Iterator[int]) -> str:
     made, end = [], 0
-    for match in re.finditer(f"{_DATE.pattern}|{_CLOCK_TIME.pattern}", text):
+    for match in _OF_TYPE.finditer(text):
         made.append(_characters(text[end : match.start()], chance, _character))
-        made.append(_date(match, chance) if match[1] else _clock_time(match, chance))
+        made.append(_REPLACED[match.lastgroup](match, chance))
         end = match.end()
     return "".join([*made, _characters(text[end:], chance, _character)])
 
 
 def _date(match: re.Match[str], chance: Iterator[int]) -> str:
     try:
-        date(int(match[1]), int(match[2]), int(match[3]))
+        date(*map(int, match[0].split("-")))
     except ValueError:
         return _digits(match[0], chance)
     year, month = 1971 + _number_below(60, chance), 1 + _number_below(12, chance)
@@ -194,8 +214,34 @@ def _date(match: re.Match[str], chance: Iterator[int]) -> str:
 
 
 def _clock_time(match: re.Match[str], chance: Iterator[int]) -> str:
-    seconds = f":{_number_below(60, chance):02}" if match[6] else ""
-    return f"{_number_below(24, chance):02}:{_number_below(60, chance):02}{seconds}"
+    """Return another time, in the same zone."""
+    seconds = ""
+    if match["seconds"]:
+        fraction = _digits(match["fraction"] or "", chance)
+        seconds = f":{_number_below(60, chance):02}{fraction}{match['zone'] or ''}"
+    hour, minute = _number_below(24, chance), _number_below(60, chance)
+    return f"{match['mark'] or ''}{hour:02}:{minute:02}{seconds}"
+
+
+def _address(match: re.Match[str], chance: Iterator[int]) -> str:
+    """Return another address of the Internet. Its zeros stay: those of a network must."""
+    prefix = match["prefix"] or ""
+    octets = match[0].removesuffix(prefix).split(".")
+    return ".".join(_octet(octet, chance) for octet in octets) + prefix
+
+
+def _octet(text: str, chance: Iterator[int]) -> str:
+    first, count = {1: (1, 9), 2: (10, 90), 3: (100, 156)}[len(text)]
+    return text if text == "0" else str(first + _number_below(count, chance))
+
+
+_REPLACED: Mapping[str | None, Callable[[re.Match[str], Iterator[int]], str]] = {
+    "date": _date,
+    "clock_time": _clock_time,
+    "address": _address,
+    "number": lambda match, chance: _number(match[0], chance),
+}
+"""What replaces what ``_OF_TYPE`` finds, by its group."""
 
 
 def _characters(

@@ -11,13 +11,14 @@ import contextlib
 import dataclasses
 import json
 import os
+import shlex
 import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO
 
 from dbhone.capture.capture import Captured, CaptureOptions, NoStatementError, capture
 from dbhone.capture.catalogues.base import load_catalogue
@@ -109,11 +110,89 @@ def capture_live(
     """Have a server log for this many seconds, and write the workload to a file.
 
     ``waiting`` gets the seconds that are left, every second. Raises MachineError where the server
-    refuses, and UsageError where no client asked anything, with its settings put back.
+    refuses, and UsageError where no client asked anything, with its settings put back. What was
+    logged stays in a file, which ``tell`` gets, if the workload cannot be written.
     """
+    try:
+        with _spooled(output, options, tell) as spool:
+            _fetch_log(home, address, seconds, spool, ask=ask, tell=tell, waiting=waiting)
+            return capture((spool.path,), output, spool.options, server=address.text)
+    except NoStatementError as error:
+        raise UsageError(
+            f"no client asked {address.text} anything in {seconds:.0f} s",
+            hint="capture for longer, or while clients ask",
+        ) from error
+
+
+@dataclass(slots=True)
+class _Spool:
+    """A file that gets what a server logs, and how that is to be read."""
+
+    path: Path
+    file: BinaryIO
+    options: CaptureOptions
+
+    def command(self, output: Path) -> str:
+        """Return the command that reads the file."""
+        words = ["hone", "capture", str(self.path), "-o", str(output)]
+        if self.options.anonymise:
+            words.append("--anonymise")
+        if self.options.line_prefix is not None:
+            words += ["--line-prefix", self.options.line_prefix]
+        return shlex.join(words)
+
+
+@contextlib.contextmanager
+def _spooled(
+    output: Path, options: CaptureOptions, tell: Callable[[str], None]
+) -> Iterator[_Spool]:
+    """Yield a file beside the output: if the output cannot be written, neither can this.
+
+    An error leaves the file where it has statements, and ``tell`` gets its name.
+    """
+    try:
+        descriptor, name = tempfile.mkstemp(
+            prefix=f"{output.stem}.", suffix=".log", dir=output.parent
+        )
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {output}: {error.strerror}", hint="name another file"
+        ) from error
+    path = Path(name)
+    kept = False
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            spool = _Spool(path, file, options)
+            yield spool
+    except NoStatementError:
+        raise
+    except BaseException:
+        kept = path.stat().st_size > 0
+        if kept:
+            tell(
+                f"what the server logged is in {path}, with the values of its statements:"
+                f" '{spool.command(output)}' reads it"
+            )
+        raise
+    finally:
+        if not kept:
+            path.unlink(missing_ok=True)
+
+
+def _fetch_log(
+    home: Home,
+    address: Address,
+    seconds: float,
+    spool: _Spool,
+    *,
+    ask: Ask,
+    tell: Callable[[str], None],
+    waiting: Callable[[float], None],
+) -> None:
+    """Have a server log for this many seconds, and fetch what it logged."""
     connection, password = _logged_in(address, ask)
     server = load_server(address.protocol)
-    with connection, tempfile.TemporaryFile(prefix="hone-capture-") as spool:
+    with connection:
         if not server.claim(connection):
             raise MachineError(
                 f"another capture of {address.text} is under way",
@@ -127,20 +206,10 @@ def capture_live(
             _wait(log, seconds, waiting)
             put_back()
             tell("its settings are restored")
-            log.fetch(spool)
-        spool.flush()
-        given = CaptureOptions(
-            anonymise=options.anonymise, line_prefix=options.line_prefix or log.line_prefix
-        )
-        # The file has no name: it is gone with us, whatever ends us.
-        file = Path(f"/proc/self/fd/{spool.fileno()}")
-        try:
-            return capture((file,), output, given, server=address.text)
-        except NoStatementError as error:
-            raise UsageError(
-                f"no client asked {address.text} anything in {seconds:.0f} s",
-                hint="capture for longer, or while clients ask",
-            ) from error
+            prefix = spool.options.line_prefix or log.line_prefix
+            spool.options = dataclasses.replace(spool.options, line_prefix=prefix)
+            log.fetch(spool.file)
+            spool.file.flush()
 
 
 def _logged_in(address: Address, ask: Ask) -> tuple[Connection, str | None]:

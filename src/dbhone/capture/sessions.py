@@ -7,6 +7,7 @@ takes the same memory.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 
 from dbhone.capture.anonymise import Anonymiser
@@ -22,7 +23,12 @@ from dbhone.capture.sql import (
     sets_autocommit,
     split,
 )
-from dbhone.workload.workload_file import StatementKind, Template
+from dbhone.workload.workload_file import (
+    LONGEST_HEADER,
+    LONGEST_LINE,
+    StatementKind,
+    Template,
+)
 
 _MOST_TEMPLATES = 20_000
 _MOST_WHOLE = 4096
@@ -32,11 +38,17 @@ _MOST_SESSIONS = 20_000
 _LONGEST_TRANSACTION = 10_000
 _BATCH = 512
 """Statements in a line of the workload file, about."""
+_LARGE = 8 << 20
+"""Characters in a line of several transactions, about: JSON may write each with twelve bytes."""
+_MOST_IN_TEMPLATES = LONGEST_HEADER // 2
+"""Bytes of all templates together in the file's header."""
+_COMMIT = re.compile(r"\s*commit\b", re.IGNORECASE)
 
 CUT = "statements that are cut off in the log"
 UNBEGUN = "ends of transactions whose beginning is not in the log"
 UNENDED = "statements of transactions whose end is not in the log"
 TOO_LONG = f"statements of transactions with more than {_LONGEST_TRANSACTION:,}"
+TOO_LARGE = f"statements of transactions with values of more than {LONGEST_LINE >> 20} MiB"
 
 Value = str | None
 
@@ -79,15 +91,21 @@ class _Template:
 class _Statement:
     """One execution; ``microseconds`` are None where the log does not have them."""
 
-    __slots__ = ("failed", "microseconds", "template", "values")
+    __slots__ = ("failed", "microseconds", "size", "template", "values")
 
     def __init__(
-        self, template: _Template, microseconds: int | None, values: Sequence[Value]
+        self,
+        template: _Template,
+        microseconds: int | None,
+        values: Sequence[Value],
+        size: int = 0,
     ) -> None:
         self.template = template
         self.microseconds = microseconds
         self.failed = 0
         self.values = values
+        self.size = size
+        """As many characters as its values have, or more."""
 
     @property
     def is_over(self) -> bool:
@@ -96,7 +114,10 @@ class _Statement:
 
 
 class _Session:
-    __slots__ = ("ahead", "autocommit", "began", "last", "number", "opened", "pending", "skipping")
+    __slots__ = (
+        *("ahead", "autocommit", "began", "ended_one", "last", "number", "opened", "pending"),
+        *("skipping", "unbegun"),
+    )
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -109,6 +130,10 @@ class _Session:
         self.ahead = 0
         """Microseconds that belong to the next statement: its parsing and binding."""
         self.autocommit = True
+        self.ended_one = False
+        """Whether the end of a transaction is in the log: what follows is known from its start."""
+        self.unbegun = False
+        """Whether statements came since that end, without the beginning of a transaction."""
         self.skipping = False
 
 
@@ -139,7 +164,8 @@ class Sessions:
             "named": {},
         }
         self._batch: list[tuple[int, int, list[_Statement]]] = []
-        self._batched = 0
+        self._batched = self._size = 0
+        self._in_templates = 0
 
     def templates(self) -> tuple[Template, ...]:
         """Return all templates that are replayed, by their number."""
@@ -159,6 +185,7 @@ class Sessions:
         """Take a statement of the session ``key``; one that is not text may have parameters."""
         session = self._sessions.get(key) or self._new_session(key)
         values: Sequence[Value] = ()
+        size = len(sql)
         template = self._whole[kind].get(sql)
         if template is None:
             parts = split(sql, self.rules)
@@ -180,9 +207,10 @@ class Sessions:
             if self._replaced is not None:
                 parameters = self._replaced.parameters(template.pieces, parameters)
             values = [*values, *parameters]
+            size += sum(len(value or "null") for value in parameters)
         if session.ahead and duration is not None:
             duration, session.ahead = duration + session.ahead, 0
-        statement = session.last = _Statement(template, duration, values)
+        statement = session.last = _Statement(template, duration, values, size)
         template.executions += 1
         if duration is not None:
             template.microseconds += duration
@@ -228,6 +256,7 @@ class Sessions:
             return
         session.opened.append(statement)
         if effect is TransactionEffect.END:
+            session.ended_one = True
             session.pending, session.opened = (session.began, session.opened), None
         elif len(session.opened) > _LONGEST_TRANSACTION:
             self._leave_out(session.opened, TOO_LONG)
@@ -242,16 +271,29 @@ class Sessions:
             session.skipping = effect is not TransactionEffect.END
         elif effect is TransactionEffect.BEGIN:
             session.opened, session.began = [statement], at
+            session.unbegun = False
         elif effect is TransactionEffect.END:
             # Without autocommit clients end what they did not begin.
             if session.autocommit:
                 self._leave_out([statement], UNBEGUN)
+                self._learn_autocommit(session, statement)
             else:
                 _uncount([statement])
         elif session.autocommit:
             session.pending = (at, [statement])
+            session.unbegun = session.ended_one
         else:
             session.opened, session.began = [self._own("BEGIN"), statement], at
+
+    def _learn_autocommit(self, session: _Session, end: _Statement) -> None:
+        """Take an end without a beginning: it may tell that autocommit went off before the log.
+
+        The first end tells nothing, since its beginning may have come before the log. Nor does a
+        rollback: pools send one with nothing to undo.
+        """
+        if session.unbegun and self.rules.commits_implicitly:
+            session.autocommit = _COMMIT.match(end.template.pieces[0]) is None
+        session.ended_one, session.unbegun = True, False
 
     def _own(self, sql: str) -> _Statement:
         """Return a statement that the log does not have, but whose effect it had."""
@@ -328,8 +370,11 @@ class Sessions:
             rule = replay_rule(pieces, literals, self.rules)
         else:
             rule, pieces, name = ReplayRule(TransactionEffect.PLAIN, CUT), (), "\0cut"
-        if len(self._templates) >= _MOST_TEMPLATES:
+        written = len(self._encode(pieces))
+        has_room = self._in_templates + written <= _MOST_IN_TEMPLATES
+        if len(self._templates) >= _MOST_TEMPLATES or not has_room:
             return self._common_template(rule, kind=kind)
+        self._in_templates += written
         template = self._templates[name] = self._new_template(pieces, rule, kind=kind)
         if not values and len(self._whole[kind]) < _MOST_WHOLE and pieces:
             self._whole[kind][sql] = template
@@ -382,9 +427,12 @@ class Sessions:
         assert session.pending is not None
         began, statements = session.pending
         session.pending = None
-        self.counted.add(began, len(statements))
+        size = sum(statement.size for statement in statements)
+        if self._size + size > _LARGE:
+            self._flush()
         self._batch.append((session.number, began, statements))
         self._batched += len(statements)
+        self._size += size
         if self._batched >= _BATCH:
             self._flush()
 
@@ -399,8 +447,16 @@ class Sessions:
             )
             for session, began, own in self._batch
         ]
-        self._write(self._encode(lines) + "\n")
-        self._batch, self._batched = [], 0
+        line = self._encode(lines) + "\n"
+        is_read = len(line) <= LONGEST_LINE
+        for _, began, own in self._batch:
+            if is_read:
+                self.counted.add(began, len(own))
+            else:  # then it is one transaction only
+                self._leave_out(own, TOO_LARGE)
+        if is_read:
+            self._write(line)
+        self._batch, self._batched, self._size = [], 0, 0
 
 
 def _uncount(statements: Sequence[_Statement]) -> None:

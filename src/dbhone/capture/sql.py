@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
+from dbhone.workload.verb import from_verb
+
 _WORD_BEFORE = "[A-Za-z0-9_$\x80-\U0010ffff]"
 _NUMBER = rf"(?<!{_WORD_BEFORE}[0-9])(?<=[0-9])[\w.]*(?:(?<=[eE])[+-]\d+)?"
 """What follows the first digit of a number: nothing of a name or a parameter goes before it."""
@@ -317,6 +319,7 @@ def _joined(effects: list[TransactionEffect]) -> TransactionEffect:
 
 
 def _rule_of_one(text: str, literals: tuple[str, ...], lexical: LexicalRules) -> ReplayRule:
+    text = from_verb(text)
     words = _WORD.findall(text[:200].lower())
     verb, second = [*words, "", ""][:2]
     if verb == "begin" or (verb, second) == ("start", "transaction"):

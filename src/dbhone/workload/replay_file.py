@@ -19,6 +19,7 @@ from typing import BinaryIO
 
 from dbhone.errors import UsageError
 from dbhone.measurement.record import Group
+from dbhone.workload.verb import from_verb
 from dbhone.workload.workload_file import Header, Template, Transaction, read_transactions
 
 _MAGIC = b"DBHONE-1"
@@ -81,13 +82,15 @@ class Part:
 
 def is_read(text: str) -> bool:
     """Return whether a template only reads, by its words."""
-    return _READS.match(text) is not None and _CHANGES.match(text) is None
+    verb = from_verb(text)
+    return _READS.match(verb) is not None and _CHANGES.match(verb) is None
 
 
 def writes(texts: Iterable[str]) -> bool:
     """Return whether one of these templates changes data, and not only its session."""
     return any(
-        not (is_read(text) or _FRAMES.match(text) or _OF_SESSION.match(text)) for text in texts
+        not (is_read(text) or _FRAMES.match(text) or _OF_SESSION.match(from_verb(text)))
+        for text in texts
     )
 
 
@@ -144,7 +147,7 @@ def _shortened(text: str) -> str:
 
 
 def _key(text: str) -> str:
-    verb = text.partition(" ")[0].lower()
+    verb = from_verb(text).partition(" ")[0].lower()
     table = _TABLE.search(text)
     words = f"{verb}-{table[1]}" if table else verb
     return _UNFIT.sub("-", words).strip("-.")[:_LONGEST_KEY] or "statement"

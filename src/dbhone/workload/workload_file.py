@@ -21,7 +21,7 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Annotated, Final, Literal, NamedTuple
@@ -35,8 +35,9 @@ SUFFIX = ".workload"
 FORMAT: Final = "dbhone workload"
 VERSION: Final = 1
 _HEADER, _TRANSACTIONS = "workload.json", "transactions.jsonl"
-_LONGEST_HEADER = 256 << 20
-_LONGEST_LINE = 256 << 20
+LONGEST_HEADER = 256 << 20
+"""The bytes of a header, and of a line of transactions with its newline, that are read at most."""
+LONGEST_LINE = 256 << 20
 _COMPRESSION = 1
 _USUAL = (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED)
 _ENCRYPTED = 0x1
@@ -175,7 +176,9 @@ def written(path: Path) -> Iterator[WorkloadWriter]:
                 yield writer
             assert writer.header is not None, "a workload file has a header"
             # ASCII: a text may hold undecodable bytes, as surrogates.
-            file.writestr(_HEADER, json.dumps(writer.header.model_dump(mode="python")))
+            header = json.dumps(writer.header.model_dump(mode="python"))
+            _check_length(header, LONGEST_HEADER, path)
+            file.writestr(_HEADER, header)
         draft.replace(path)
     except OSError as error:
         raise _unwritable(error, path) from error
@@ -196,10 +199,21 @@ class WorkloadWriter:
 
         Raises what ``written`` raises: an OSError would be taken for one of the log.
         """
+        data = text.encode()
+        _check_length(data, LONGEST_LINE, self._path)
         try:
-            self._member.write(text.encode())
+            self._member.write(data)
         except OSError as error:
             raise _unwritable(error, self._path) from error
+
+
+def _check_length(text: Sized, longest: int, path: Path) -> None:
+    """Raise UsageError for what no reader would take."""
+    if len(text) > longest:
+        raise UsageError(
+            f"cannot write {path}: more than {longest >> 20} MiB in one piece could not be read",
+            hint="capture a shorter stretch of time",
+        )
 
 
 def _unwritable(error: OSError, path: Path) -> HoneError:
@@ -211,7 +225,7 @@ def read_header(path: Path) -> Header:
     """Return what a workload is about. Raises UsageError if the file is not a workload file."""
     with _opened(path) as file:
         info = file.getinfo(_HEADER)
-        if info.file_size > _LONGEST_HEADER:
+        if info.file_size > LONGEST_HEADER:
             raise UsageError(f"{path} is not a workload file: its header is too long")
         text = file.read(info)
     try:
@@ -233,7 +247,7 @@ def read_transactions(path: Path, header: Header) -> Iterator[Transaction]:
     literals = [(len(one.pieces) - 1, one.kind != "text") for one in header.templates]
     with _opened(path) as file, file.open(_TRANSACTIONS) as lines:
         number = 0
-        while line := lines.readline(_LONGEST_LINE):
+        while line := lines.readline(LONGEST_LINE):
             number += 1
             try:
                 for transaction in json.loads(line):
