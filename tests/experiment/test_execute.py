@@ -114,14 +114,20 @@ class PretendedTarget:
     def schedule(self) -> Schedule:
         return Schedule(tasks={}, steps=(), seconds={})
 
+    def block_seconds(self, _: object, subjects: int, copying: float) -> float:
+        return 10.0 * subjects + copying
+
 
 class PretendedMeasuring:
-    """Measures nothing; remembers which subjects it was given."""
+    """Measures nothing; remembers which subjects it was given, and how long a block would take."""
 
     subjects: tuple[str, ...] = ()
+    planned = 0.0
 
-    def __init__(self, target: object, subjects: tuple[str, ...], *_: object) -> None:
-        PretendedMeasuring.subjects = subjects
+    def __init__(
+        self, target: object, subjects: tuple[str, ...], *_: object, planned: float
+    ) -> None:
+        PretendedMeasuring.subjects, PretendedMeasuring.planned = subjects, planned
 
     def run(self) -> str:
         return "target"
@@ -278,6 +284,7 @@ def test_a_subject_that_answers_nothing_is_broken_and_the_others_are_measured(
     bench.execute(AMPLE)
     assert bench.broken == {"pgo": why}
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
+    assert PretendedMeasuring.planned == 30.0, "a block of three subjects"
 
 
 def test_what_the_base_answers_otherwise_itself_breaks_no_subject_and_is_told(bench: Bench) -> None:
@@ -446,9 +453,13 @@ def test_a_subject_that_breaks_while_it_is_measured_is_kept_as_broken_before_mea
 
     class Breaking(PretendedMeasuring):
         def __init__(
-            self, target: object, subjects: tuple[str, ...], *given: Callable[[str, str], None]
+            self,
+            target: object,
+            subjects: tuple[str, ...],
+            *given: Callable[[str, str], None],
+            planned: float,
         ) -> None:
-            super().__init__(target, subjects)
+            super().__init__(target, subjects, planned=planned)
             self.on_break = given[-1]
 
         def run(self) -> str:

@@ -28,6 +28,7 @@ from dbhone.errors import (
     disk_full,
 )
 from dbhone.experiment.builds import BuildService
+from dbhone.experiment.data_costs import copying_seconds
 from dbhone.experiment.earlier_sessions import EarlierSessions, progress_of, users_files
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Listener
@@ -381,8 +382,15 @@ class Execution:
             raise nothing_to_compare(self._experiment, reasons)
         schedule = self._schedule or self._target.schedule()
         self._recorder.warn(*conditions_notes(self._experiment))
+        copying = copying_seconds(plan.steps)
         measuring = Measuring(
-            self._target, subjects, schedule, self._service, self._recorder, self._break
+            self._target,
+            subjects,
+            schedule,
+            self._service,
+            self._recorder,
+            self._break,
+            planned=self._target.block_seconds(self._experiment, len(subjects), copying),
         )
         try:
             return measuring.run()
