@@ -53,6 +53,8 @@ class Subjects:
         A control is added at the end if the file has none, unless it refuses one.
         """
         subjects = _with_controls(tuple(self._subject(name) for name in self._declared.subjects))
+        if all(subject.training is None for subject in subjects):
+            self._trainings.check()
         has_control = any(subject.role is Role.CONTROL for subject in subjects)
         if not has_control and self._declared.design.control:
             subjects = (*subjects, _control(subjects))
