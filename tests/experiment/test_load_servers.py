@@ -400,6 +400,17 @@ def test_a_plan_tells_how_long_a_block_takes() -> None:
     assert ServerTarget.training_seconds(training_of()) == 3 * (2.0 + 6.0 + 5.0)
 
 
+def test_a_plan_counts_subjects_that_take_no_part_among_those_whose_clients_are_too_many() -> None:
+    text = GOOD_SERVERS.replace("os-cached", "cached").replace("[1, 4]", "[200]")
+    alone = GOOD_SERVERS.replace("os-cached", "cached").replace("[1, 4]", "[100]")
+    sliced, fresh = (
+        ServerTarget.block_seconds(parse(each, name="x.toml"), 2) for each in (alone, text)
+    )
+    assert sliced is not None
+    assert fresh is not None
+    assert sliced - fresh == pytest.approx(2 * 2 * 0.4), "two subjects settle on two sets"
+
+
 VARIED = """\
 big = { like = "rel", settings = { work_mem = "64MB", jit = true } }
 more = { like = "big", vary = { jit = [true, false], work_mem = ["8MB", "9MB"] } }
