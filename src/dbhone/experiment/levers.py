@@ -34,7 +34,7 @@ def lacking(experiment: Experiment, subject: SubjectDeclaration, version: str) -
         if setting.origin is Origin.EXPERIMENT
     }
     for name, value in of_levers.items():
-        if requested.get(name, value) != value:
+        if requested.get(name, value).lower() != value.lower():
             return SettingsError(
                 f"the setting {name} = {requested[name]} contradicts its levers, which want"
                 f" {value}",
