@@ -427,6 +427,16 @@ def test_one_line_varies_settings_and_keeps_the_others() -> None:
     assert settings_of(only)["more-8MB"].keys() == {"shared_buffers", "work_mem", "jit"}
 
 
+def test_one_subject_that_varies_is_enough() -> None:
+    text = GOOD_SERVERS.replace('base = "rel"', 'base = "rel-8MB"')
+    declared, rest = text.index("rel = {"), text.index("[training]")
+    vary = 'rel = { dbms = "postgresql", source = "pg", vary = { work_mem = ["8MB", "9MB"] } }\n'
+    alone = f"{text[:declared]}{vary}\n{text[rest:]}"
+    assert list(settings_of(alone)) == ["rel-8MB", "rel-9MB", "control"]
+    with pytest.raises(ExperimentError, match="subjects: give 2 or more, not 1"):
+        parse(alone.replace(', "9MB"', ""), name="x.toml")
+
+
 def test_a_name_that_varying_makes_twice_is_refused() -> None:
     text = GOOD_SERVERS.replace(VARIED.splitlines(keepends=True)[0], VARIED)
     with pytest.raises(ExperimentError, match="two subjects would be named more-on-8MB"):
