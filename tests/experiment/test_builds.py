@@ -6,16 +6,18 @@ import dataclasses
 import os
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
 from dbhone.compilation import profile
 from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile import Profile, ProfileFacts
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
-from dbhone.errors import SourceError, UsageError
+from dbhone.errors import ProfileError, SourceError, UntrustedFileError, UsageError
 from dbhone.experiment import builds
 from dbhone.experiment.builds import BuildService, check_trainable, recognise
 from dbhone.experiment.events import Event, Note, WaitBegan, WaitEnded
@@ -106,6 +108,18 @@ def test_a_wait_for_another_hone_counts_while_it_lasts_and_no_longer(session: Se
     assert service.waited == during
 
 
+def training_step(build: Build) -> Train:
+    return Train(
+        label="rel",
+        subjects=("rel",),
+        makes="profile",
+        cost=DONE,
+        needs=("instrumented",),
+        inputs=build.manifest.inputs,
+        training=Training(suite="speedtest1", scale=Scale(size="smoke"), sets=("main",)),
+    )
+
+
 def test_what_another_hone_has_trained_while_this_one_waited_is_not_trained_again(
     session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,17 +132,26 @@ def test_what_another_hone_has_trained_while_this_one_waited_is_not_trained_agai
     found = Profile(tmp_path, cast(ProfileFacts, None))
     answers = iter((None, found))
     monkeypatch.setattr(profile, "find_profile", lambda *_: next(answers))
-    step = Train(
-        label="rel",
-        subjects=("rel",),
-        makes="profile",
-        cost=DONE,
-        needs=("instrumented",),
-        inputs=build.manifest.inputs,
-        training=Training(suite="speedtest1", scale=Scale(size="smoke"), sets=("main",)),
-    )
-    service.perform(step)
+    service.perform(training_step(build))
     assert service._results["profile"] is found
+
+
+def test_a_trained_server_that_left_something_else_than_counters_has_no_profile(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def train(*_: object) -> int:
+        raise UntrustedFileError("a.gcda is a link, not an ordinary file")
+
+    service = BuildService(session, lambda _: None)
+    build = pretended_build(tmp_path / "build")
+    result = BuildResult(build=build, tree=make_tree(tmp_path / "source"), reused=True)
+    monkeypatch.setattr(service, "_results", {"instrumented": result})
+    monkeypatch.setattr(service, "compiler", lambda _: None)
+    monkeypatch.setattr(builds, "check_trainable", lambda *_: None)
+    monkeypatch.setattr(builds, "counters_of_build", lambda *_: None)
+    monkeypatch.setattr(builds, "target_class", lambda _: SimpleNamespace(train=train))
+    with pytest.raises(ProfileError, match=r"a\.gcda is a link, not an ordinary file"):
+        service.perform(training_step(build))
 
 
 def test_a_set_that_a_version_lacks_cannot_be_trained_on(tmp_path: Path) -> None:

@@ -16,12 +16,14 @@ from dbhone.errors import (
     BuildError,
     DriverError,
     HoneError,
+    MachineError,
     NoSpaceError,
     ServerError,
     SettingsError,
     SourceError,
     ToolError,
     UsageError,
+    VariantError,
 )
 from dbhone.experiment import earlier_sessions, execute
 from dbhone.experiment.builds import BuildService
@@ -30,7 +32,7 @@ from dbhone.experiment.events import Began, Ended, Event
 from dbhone.experiment.execute import Execution
 from dbhone.experiment.load import load_shipped, parse, shipped_names
 from dbhone.experiment.model import Experiment, SubjectDeclaration
-from dbhone.experiment.plan import Compile, Cost, Fetch, PlanStep, PostLink, TakeReadyMade
+from dbhone.experiment.plan import Compile, Cost, Fetch, PlanStep, PostLink, TakeReadyMade, Train
 from dbhone.experiment.planning import make_plan
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.run_lifecycle import begin
@@ -114,14 +116,20 @@ class PretendedTarget:
     def schedule(self) -> Schedule:
         return Schedule(tasks={}, steps=(), seconds={})
 
+    def block_seconds(self, _: object, subjects: int, copying: float) -> float:
+        return 10.0 * subjects + copying
+
 
 class PretendedMeasuring:
-    """Measures nothing; remembers which subjects it was given."""
+    """Measures nothing; remembers which subjects it was given, and how long a block would take."""
 
     subjects: tuple[str, ...] = ()
+    planned = 0.0
 
-    def __init__(self, target: object, subjects: tuple[str, ...], *_: object) -> None:
-        PretendedMeasuring.subjects = subjects
+    def __init__(
+        self, target: object, subjects: tuple[str, ...], *_: object, planned: float
+    ) -> None:
+        PretendedMeasuring.subjects, PretendedMeasuring.planned = subjects, planned
 
     def run(self) -> str:
         return "target"
@@ -278,6 +286,7 @@ def test_a_subject_that_answers_nothing_is_broken_and_the_others_are_measured(
     bench.execute(AMPLE)
     assert bench.broken == {"pgo": why}
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
+    assert PretendedMeasuring.planned == 30.0, "a block of three subjects"
 
 
 def test_what_the_base_answers_otherwise_itself_breaks_no_subject_and_is_told(bench: Bench) -> None:
@@ -354,18 +363,63 @@ def test_a_subject_that_fails_a_test_is_broken_and_a_footnote_shows_what_the_tes
     assert len(note.text) < 400
 
 
+NOT_THERE = AMPLE.replace("[subjects]", 'gone = "apt:sqlite3=9"\n[subjects]').replace(
+    "pgo = {", 'new = { like = "rel", source = "gone", optional = true }\npgo = {', 1
+)
+"""With a candidate of another source."""
+
+
+def fail_at(
+    kind: type[PlanStep], subject: str, error: HoneError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Let each step of a kind fail that is for one subject alone."""
+    perform = PretendedService.perform
+
+    def fail(service: PretendedService, step: PlanStep) -> bool:
+        if isinstance(step, kind) and step.subjects == (subject,):
+            raise error
+        return perform(service, step)
+
+    monkeypatch.setattr(PretendedService, "perform", fail)
+
+
+def test_a_source_that_only_optional_subjects_use_is_done_without_if_it_cannot_be_fetched(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_at(Fetch, "new", SourceError("there is no sqlite3 9"), monkeypatch)
+    run = bench.execute(NOT_THERE)
+    assert PretendedMeasuring.subjects == ("rel", "control", "o1", "pgo")
+    texts = [each.text for each in run.warnings if each.subject == "new"]
+    assert texts == ["new was left out: its source could not be fetched: there is no sqlite3 9"]
+    needed = NOT_THERE.replace('"gone", optional = true', '"gone"')
+    with pytest.raises(SourceError) as failed:
+        bench.execute(needed)
+    assert failed.value.subjects == (), "it says nothing of the subject that it cannot be had"
+
+
+def test_a_full_disk_is_no_reason_to_do_without_an_optional_subject(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_at(Compile, "pgo", NoSpaceError("no space left"), monkeypatch)
+    with pytest.raises(NoSpaceError):
+        bench.execute(AMPLE)
+
+
+@pytest.mark.parametrize("error", [UsageError, VariantError, MachineError])
+def test_an_optional_subject_is_left_out_for_what_its_version_or_the_machine_lacks(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, error: type[HoneError]
+) -> None:
+    fail_at(Train, "pgo", error("this version has no sets main"), monkeypatch)
+    bench.execute(AMPLE)
+    assert PretendedMeasuring.subjects == ("rel", "control", "o1")
+    assert bench.left_out == ["pgo"]
+
+
 @pytest.mark.parametrize("error", [BuildError, SourceError, ToolError])
 def test_an_optional_subject_whose_build_fails_is_left_out_and_the_others_are_measured(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, error: type[HoneError]
 ) -> None:
-    perform = PretendedService.perform
-
-    def fail(service: PretendedService, step: PlanStep) -> bool:
-        if isinstance(step, Compile) and step.subjects == ("pgo",):
-            raise error("the compiler crashed")
-        return perform(service, step)
-
-    monkeypatch.setattr(PretendedService, "perform", fail)
+    fail_at(Compile, "pgo", error("the compiler crashed"), monkeypatch)
     run = bench.execute(AMPLE)
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
     texts = [each.text for each in run.warnings if each.subject == "pgo"]
@@ -446,9 +500,13 @@ def test_a_subject_that_breaks_while_it_is_measured_is_kept_as_broken_before_mea
 
     class Breaking(PretendedMeasuring):
         def __init__(
-            self, target: object, subjects: tuple[str, ...], *given: Callable[[str, str], None]
+            self,
+            target: object,
+            subjects: tuple[str, ...],
+            *given: Callable[[str, str], None],
+            planned: float,
         ) -> None:
-            super().__init__(target, subjects)
+            super().__init__(target, subjects, planned=planned)
             self.on_break = given[-1]
 
         def run(self) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from dbhone.errors import MachineError, SettingsError
-from dbhone.experiment.levers import apply_levers, lacking, uses_huge_pages
+from dbhone.experiment.levers import apply_levers, cache_bytes, lacking, uses_huge_pages
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.instance import applied_levers
@@ -90,6 +92,21 @@ def test_the_version_of_a_server_tells_whether_it_needs_a_right(
     assert (error is not None) is refused
 
 
+@pytest.mark.parametrize(
+    "spelling",
+    ["innodb-buffer-pool-size", "loose_innodb_buffer_pool_size", "INNODB_BUFFER_POOL_SIZE"],
+)
+def test_a_cache_is_as_large_as_the_last_request_says_however_it_is_spelled(
+    tmp_path: Path, spelling: str
+) -> None:
+    (tmp_path / "my.cnf").write_text("[mysqld]\ninnodb_buffer_pool_size = 512M\n")
+    config = f'[config]\nfile = "my.cnf"\nset = {{ "{spelling}" = "8G" }}\n'
+    text = TEXT.replace("postgresql", "mysql").replace('huge_pages = "off"', "")
+    experiment = parse(f"{text}{config}", name=str(tmp_path / "x.toml"))
+    found = cache_bytes(experiment.base, experiment.suite, experiment.scale, 1)
+    assert found == 8 * 1024**3
+
+
 def test_only_huge_pages_are_reserved_memory() -> None:
     uses = {name: uses_huge_pages(declared(name)[1]) for name in ("rel", "jemalloc", "huge")}
     assert uses == {"rel": False, "jemalloc": False, "huge": True}
@@ -101,3 +118,12 @@ def test_a_setting_that_contradicts_a_lever_is_refused() -> None:
     error = lacking(*declared("twice", small), "")
     assert isinstance(error, SettingsError)
     assert "huge_pages = off contradicts its levers, which want on" in error.message
+
+
+@pytest.mark.parametrize(("value", "contradicts"), [("true", False), ("false", True)])
+def test_a_setting_that_says_in_other_letters_what_a_lever_wants_does_not_contradict_it(
+    value: str, *, contradicts: bool
+) -> None:
+    text = TEXT.replace("postgresql", "mysql").replace('"600M"', '"100M"')
+    text = text.replace('huge_pages = "off"', f"large_pages = {value}")
+    assert (lacking(*declared("twice", text), "8.0.39") is not None) is contradicts

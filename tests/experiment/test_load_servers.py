@@ -221,6 +221,49 @@ def test_each_subject_may_be_trained_on_a_suite_of_its_own() -> None:
     assert found.trained_sets == {"point-query_range=100", "update-index_range=100"}
 
 
+def test_the_suite_that_is_measured_may_be_trained_on_other_data() -> None:
+    text = GOOD_SERVERS.replace("[training]", "[training]\ndata = { rows = 900 }")
+    assert training_of(text).scale.data == {"rows": 900}
+    assert training_of(text).scale.threads == (4,)
+    full = training_of(text.replace("[training]", '[training]\nsize = "quick"')).scale
+    assert (full.data, full.regime) == ({"rows": 900}, Regime.OS_CACHED)
+    assert parse(text, name="x.toml").scale.data == {"rows": 5000}
+
+
+def test_data_for_the_suite_that_one_subject_alone_is_trained_on_is_not_that_of_another() -> None:
+    text = GOOD_SERVERS.replace("[training]", "[training]\ndata = { warehouses = 2 }")
+    with pytest.raises(ExperimentError, match="sysbench:micro has no 'warehouses'"):
+        parse(text, name="x.toml")
+    other = (
+        'other = { like = "rel", variant = "pgo", train = ["mix"], train_suite = "tpcc" }\nbig ='
+    )
+    found = parse(text.replace("big =", other), name="x.toml")
+    data = {each.name: each.training.scale.data for each in found.subjects if each.training}
+    assert data == {"pgo": {"rows": 5000}, "other": {"warehouses": 2}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('["point-query", ', '["point-quer", ', "point-query_range=100"),
+        ("shares = { update-index", "shares = { insert", "insert"),
+        ("[training]", '[training]\nsize = "huge"', "smoke"),
+        ("[training]", '[training]\nsuite = "nothing"', "sysbench:micro"),
+        ("[training]", "[training]\ndata = { rowz = 9 }", "rowz"),
+    ],
+)
+def test_a_training_that_cannot_be_meant_is_refused_though_nobody_is_trained(
+    old: str, new: str, said: str
+) -> None:
+    nobody = GOOD_SERVERS.replace('variant = "pgo"', 'variant = "o3"')
+    assert all(each.training is None for each in parse(nobody, name="x.toml").subjects)
+    assert old in nobody
+    with pytest.raises(UsageError) as caught:
+        parse(nobody.replace(old, new), name="x.toml")
+    assert said in f"{caught.value.message} {caught.value.hint}"
+    assert "training" in caught.value.message
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -357,6 +400,17 @@ def test_a_plan_tells_how_long_a_block_takes() -> None:
     assert ServerTarget.training_seconds(training_of()) == 3 * (2.0 + 6.0 + 5.0)
 
 
+def test_a_plan_counts_subjects_that_take_no_part_among_those_whose_clients_are_too_many() -> None:
+    text = GOOD_SERVERS.replace("os-cached", "cached").replace("[1, 4]", "[200]")
+    alone = GOOD_SERVERS.replace("os-cached", "cached").replace("[1, 4]", "[100]")
+    sliced, fresh = (
+        ServerTarget.block_seconds(parse(each, name="x.toml"), 2) for each in (alone, text)
+    )
+    assert sliced is not None
+    assert fresh is not None
+    assert sliced - fresh == pytest.approx(2 * 2 * 0.4), "two subjects settle on two sets"
+
+
 VARIED = """\
 big = { like = "rel", settings = { work_mem = "64MB", jit = true } }
 more = { like = "big", vary = { jit = [true, false], work_mem = ["8MB", "9MB"] } }
@@ -371,6 +425,16 @@ def test_one_line_varies_settings_and_keeps_the_others() -> None:
     assert subjects["more-off-9MB"] == {"shared_buffers": "1GB", "work_mem": "9MB", "jit": "off"}
     only = text.replace("jit = [true, false], ", "")
     assert settings_of(only)["more-8MB"].keys() == {"shared_buffers", "work_mem", "jit"}
+
+
+def test_one_subject_that_varies_is_enough() -> None:
+    text = GOOD_SERVERS.replace('base = "rel"', 'base = "rel-8MB"')
+    declared, rest = text.index("rel = {"), text.index("[training]")
+    vary = 'rel = { dbms = "postgresql", source = "pg", vary = { work_mem = ["8MB", "9MB"] } }\n'
+    alone = f"{text[:declared]}{vary}\n{text[rest:]}"
+    assert list(settings_of(alone)) == ["rel-8MB", "rel-9MB", "control"]
+    with pytest.raises(ExperimentError, match="subjects: give 2 or more, not 1"):
+        parse(alone.replace(', "9MB"', ""), name="x.toml")
 
 
 def test_a_name_that_varying_makes_twice_is_refused() -> None:

@@ -115,6 +115,7 @@ class Bench:
         stop_early: bool = False,
         slices: Slices = Slices.FRESH,
         servers: Servers = Servers.ALL,
+        planned: float | None = None,
     ) -> Measuring:
         """Return what measures these builds, one after the other unless told otherwise."""
         listen = listen or self.events.append
@@ -131,7 +132,15 @@ class Bench:
             servers=servers,
         )
         made = target(experiment, recorder, builds, self.session)
-        return Measuring(made, tuple(builds), SCHEDULE, service, recorder, self.broken.__setitem__)
+        return Measuring(
+            made,
+            tuple(builds),
+            SCHEDULE,
+            service,
+            recorder,
+            self.broken.__setitem__,
+            planned=planned,
+        )
 
     def done(self) -> list[tuple[int, str, str]]:
         return sorted((each.block, each.set, each.subject) for each in self.store.done(self.run.id))
@@ -251,6 +260,24 @@ def test_a_budget_that_no_block_fits_in_is_an_error(bench: Bench, builds: dict[s
     assert bench.done() == []
 
 
+def test_a_first_block_that_its_starts_and_loads_make_too_long_for_the_budget_is_not_begun(
+    bench: Bench, builds: dict[str, Build]
+) -> None:
+    with pytest.raises(BudgetSpentError, match="one block takes about 700 s"):
+        bench.measure(builds, planned=700.0).run()
+    assert bench.done() == []
+
+
+def test_a_run_that_goes_on_begins_no_block_that_would_take_longer_than_what_is_left(
+    bench: Bench, builds: dict[str, Build], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.measure(builds, replace(DESIGN, max_blocks=2)).run()
+    samples = replace(bench.store.samples(bench.run.id), block_seconds=700.0)
+    monkeypatch.setattr(bench.store, "samples", lambda _: samples)
+    assert bench.measure(builds).run() == "budget"
+    assert bench.done() == bench.everything(2)
+
+
 def test_what_was_cut_off_is_made_anew_and_kept(bench: Bench, builds: dict[str, Build]) -> None:
     cut_off(bench.measure(builds), 5)
     before = len(bench.done())
@@ -282,7 +309,7 @@ def test_the_rest_of_a_block_does_not_tell_how_long_a_whole_one_takes(
 
     def left() -> float:
         ended = any(isinstance(event, BlockEnded) for event in bench.events)
-        return block_seconds * (0.9 if ended else 2)
+        return block_seconds * 0.9 if ended else 600.0
 
     monkeypatch.setattr(again.recorder, "clock", lambda: now)
     monkeypatch.setattr(again.recorder, "left", left)

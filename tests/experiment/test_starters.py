@@ -136,3 +136,26 @@ def test_a_dump_is_for_the_captured_workload_that_one_of_two_subjects_is_trained
     found = parse(TWO_TRAININGS, name=str(tmp_path / "mine.toml"))
     data = {each.name: each.training.scale.data for each in found.subjects if each.training}
     assert data == {"micro": {}, "own": {"dump": str(tmp_path / "mine.dump")}}
+
+
+MEASURED_ELSEWHERE = TWO_TRAININGS.replace('suite = "sysbench:micro"\n', "").replace(
+    'suite = "tpcc"', 'suite = "./mine.workload"\ndata = "./other.dump"'
+)
+
+
+def test_a_captured_workload_may_be_trained_on_other_data_than_it_is_measured_on(
+    tmp_path: Path,
+) -> None:
+    capture_queries("postgresql", tmp_path)
+    with pytest.raises(ExperimentError, match=r"workload\.data: there is no .*/other\.dump$"):
+        parse(MEASURED_ELSEWHERE, name=str(tmp_path / "mine.toml"))
+    (tmp_path / "other.dump").write_text("-- another dump")
+    (tmp_path / "mine.dump").unlink()
+    with pytest.raises(ExperimentError, match=r"training\.data: there is no .*/mine\.dump$"):
+        parse(MEASURED_ELSEWHERE, name=str(tmp_path / "mine.toml"))
+    (tmp_path / "mine.dump").write_text("-- a dump")
+    found = parse(MEASURED_ELSEWHERE, name=str(tmp_path / "mine.toml"))
+    data = {each.name: each.training.scale.data for each in found.subjects if each.training}
+    trained = {"dump": str(tmp_path / "mine.dump")}
+    assert data == {"micro": trained, "own": trained}
+    assert found.scale.data == {"dump": str(tmp_path / "other.dump")}

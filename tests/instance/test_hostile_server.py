@@ -15,7 +15,7 @@ import pytest
 from dbhone import cgroup
 from dbhone.command import Command
 from dbhone.dbms.base_server import Installation, InstanceDir, Program, Settings
-from dbhone.errors import MachineError, ServerError, UntrustedFileError
+from dbhone.errors import MachineError, ServerError
 from dbhone.instance.client import connect
 from dbhone.instance.open_files import limit_of, most_open_files
 from dbhone.instance.place import fresh_database, remove_place
@@ -29,6 +29,7 @@ from dbhone.workload.suite import load
 from dbhone.workload.suite_tasks import tasks
 from dbhone.workload.task import Scale
 from tests.foundation.processes import is_running
+from tests.instance import lives
 from tests.instance.pretended_servers import Stubborn, pretended, session
 
 __all__ = ["session"]  # a fixture
@@ -117,10 +118,29 @@ def test_it_does_not_lead_hone_to_the_socket_of_another(
         name = neighbour.endpoint.socket.name
         with hostile(f"ln -s {neighbour.endpoint.socket} ../s/{name}", session) as server:
             assert server.endpoint.socket.is_symlink()
-            with pytest.raises(UntrustedFileError, match="is a link, not a socket"):
+            with pytest.raises(ServerError, match="is a link, not a socket"):
                 connect(server.endpoint)
         with pytest.raises(BlockingIOError):
             listening.accept()
+
+
+class Misleading(Hostile):
+    """Puts a link where PostgreSQL says that it is ready."""
+
+    def start(self, installation: Installation, place: InstanceDir) -> Program:
+        self.script = f"ln -s ../settings {place.data}/postmaster.pid; sleep 60"
+        return super().start(installation, place)
+
+    def is_ready(self, place: InstanceDir, log: str) -> bool:
+        return lives.Postgresql.is_ready(self, place, log)
+
+
+def test_what_it_puts_in_the_place_of_a_file_that_is_read_is_an_error_of_its_own(
+    session: Session,
+) -> None:
+    server = pretended(Misleading(""), session)
+    with pytest.raises(ServerError, match=r"postmaster\.pid is a link, not an"), server:
+        pass
 
 
 def test_it_changes_neither_its_settings_nor_its_program(session: Session) -> None:

@@ -23,7 +23,7 @@ from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.toolchain import Compiler, find_compiler
 from dbhone.compilation.transforms.base import Pass
 from dbhone.dbms.base import DRAWER, Dbms, load_dbms
-from dbhone.errors import SourceError, UsageError
+from dbhone.errors import ProfileError, SourceError, UntrustedFileError, UsageError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import (
     Detail,
@@ -309,18 +309,21 @@ class BuildService:
             counters=counters,
         )
         began, clock = time.time(), time.monotonic()
-        iterations = target_class(step.training.suite).train(job, self.session, self._detail)
-        training = profile.FinishedTraining(
-            build=build,
-            compiler=compiler,
-            counters=counters,
-            key=key,
-            began=began,
-            trained_on=step.training.trained_on,
-            seconds=time.monotonic() - clock,
-            iterations=iterations,
-        )
-        return profile.collect(training, self.session)
+        try:
+            iterations = target_class(step.training.suite).train(job, self.session, self._detail)
+            training = profile.FinishedTraining(
+                build=build,
+                compiler=compiler,
+                counters=counters,
+                key=key,
+                began=began,
+                trained_on=step.training.trained_on,
+                seconds=time.monotonic() - clock,
+                iterations=iterations,
+            )
+            return profile.collect(training, self.session)
+        except UntrustedFileError as error:
+            raise ProfileError(f"what was trained wrote no counters: {error.message}") from error
 
     def _detail(self, text: str) -> None:
         self.listen(Detail(text=text))

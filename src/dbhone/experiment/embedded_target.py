@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import itertools
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -24,7 +24,7 @@ from dbhone.experiment.target import Answers, Schedule, Target, TrainingJob, tra
 from dbhone.experiment.trial import Announce, SubjectResult, Surroundings, Trial, run_one_by_one
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.place import fresh_database
-from dbhone.measurement.record import INTERLEAVED_STEPS, ONE_BY_ONE, Step, Warning
+from dbhone.measurement.record import INTERLEAVED_STEPS, ONE_BY_ONE, Sliced, Step, Warning
 from dbhone.sandbox import Sandbox
 from dbhone.session import Session
 from dbhone.units import duration, listed
@@ -165,12 +165,13 @@ class EmbeddedTarget(Target):
         """Choose the sets on which drivers take turns; ``memory`` is what each set takes, in bytes.
 
         Unless the experiment asks for it, they do so where all of them fit into the memory twice:
-        the other half is for their files.
+        the other half is for their files. Subjects that take no part any more count, too, so that a
+        run that goes on measures as before.
         """
         slices = self.experiment.slices
         if slices is Slices.FRESH:
             return
-        room = usable_memory() / len(self.builds) / 2
+        room = usable_memory() / len(self.experiment.subjects) / 2
         can = frozenset(name for name, task in tasks.items() if self.driver.can_pause(task))
         large = frozenset(name for name in can if memory[name] > room)
         self._interleaved_sets = can if slices is Slices.SHORT else can - large
@@ -188,6 +189,11 @@ class EmbeddedTarget(Target):
                 " does not hold the drivers of all subjects at once"
             )
             self.recorder.warn(Warning(code=ONE_BY_ONE, text=text, step=name))
+
+    def continue_from(self, earlier: Sequence[Sliced], slow_sets: frozenset[str]) -> None:
+        """Measure as after these trials: one by one the sets that did not fit into the memory."""
+        del earlier
+        self._interleaved_sets -= slow_sets
 
     def _known_steps(self, set: str, results: tuple[StepResult, ...]) -> Iterator[Step]:
         for result in results:

@@ -21,13 +21,16 @@ from dbhone.errors import (
     HoneError,
     Interrupted,
     MachineError,
+    NoSpaceError,
     ProfileError,
     ServerError,
     SourceError,
     ToolError,
+    UsageError,
     disk_full,
 )
 from dbhone.experiment.builds import BuildService
+from dbhone.experiment.data_costs import copying_seconds
 from dbhone.experiment.earlier_sessions import EarlierSessions, progress_of, users_files
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Listener
@@ -82,6 +85,16 @@ from dbhone.verification.verify import Verification, check_needs
 
 _UNABLE = (BuildError, ProfileError, DriverError, ServerError, SourceError, ToolError)
 """The errors by which a build says that it cannot be made here."""
+_UNFIT = (*_UNABLE, UsageError, MachineError)
+"""The same, and those that say what its version or this machine lacks."""
+
+
+class _NotMade(Exception):
+    """A source or a build could not be made."""
+
+    def __init__(self, error: HoneError) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 class Execution:
@@ -166,24 +179,34 @@ class Execution:
                 try:
                     with reporter.step(step, self._participants.expected(step)) as report:
                         self._perform(step, plan, report)
-                except _UNABLE as error:
-                    self._do_without(step, error)
+                except _NotMade as failed:
+                    self._do_without(step, failed.error)
                 else:
                     self._participants.performed(step, report)
                 self._recorder.tick()
 
     def _do_without(self, step: PlanStep, error: HoneError) -> None:
-        """Leave out the subjects whose build failed. Raises the error if one is not optional."""
+        """Leave out the subjects of a source or build that failed.
+
+        Raises the error if one of them is not optional.
+        """
         names = self._participants.of(step)
-        builds = isinstance(step, Compile | TakeReadyMade | PostLink | Train)
-        if not builds:
-            raise error
+        fetching = isinstance(step, Fetch)
         if not all(self._subjects[name].optional for name in names):
-            error.subjects = names
+            if isinstance(error, _UNABLE) and not fetching:
+                error.subjects = names
             raise error
-        self._participants.leave_out(
-            dict.fromkeys(names, f"its build failed: {error.text_with_log}")
-        )
+        failed = "its source could not be fetched" if fetching else "its build failed"
+        self._participants.leave_out(dict.fromkeys(names, f"{failed}: {error.text_with_log}"))
+
+    def _make(self, step: PlanStep) -> bool:
+        """Make a source or a build; return whether it existed before. Raises _NotMade."""
+        try:
+            return self._service.perform(step)
+        except NoSpaceError:
+            raise
+        except _UNFIT as error:
+            raise _NotMade(error) from error
 
     def _perform(self, step: PlanStep, plan: Plan, report: StepReport) -> None:
         match step:
@@ -191,10 +214,10 @@ class Execution:
                 self._check_machine(step)
             case Fetch():
                 self._earlier.take_tree(step, self._service)
-                report.reused = self._service.perform(step)
+                report.reused = self._make(step)
                 self._earlier.check_source(step, self._service)
             case Compile() | TakeReadyMade() | PostLink() | Train():
-                report.reused = self._service.perform(step)
+                report.reused = self._make(step)
                 report.note = self._describe_built(step, plan)
             case CheckSubjects():
                 self._check_subjects(plan)
@@ -381,8 +404,15 @@ class Execution:
             raise nothing_to_compare(self._experiment, reasons)
         schedule = self._schedule or self._target.schedule()
         self._recorder.warn(*conditions_notes(self._experiment))
+        copying = copying_seconds(plan.steps)
         measuring = Measuring(
-            self._target, subjects, schedule, self._service, self._recorder, self._break
+            self._target,
+            subjects,
+            schedule,
+            self._service,
+            self._recorder,
+            self._break,
+            planned=self._target.block_seconds(self._experiment, len(subjects), copying),
         )
         try:
             return measuring.run()

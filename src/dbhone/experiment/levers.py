@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dbhone.dbms.base_server import ServerDbms, load_server_dbms
-from dbhone.dbms.base_settings import Origin
+from dbhone.dbms.base_settings import LOOSE, Origin
 from dbhone.errors import HoneError, MachineError, SettingsError
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.instance import applied_levers
@@ -34,7 +34,7 @@ def lacking(experiment: Experiment, subject: SubjectDeclaration, version: str) -
         if setting.origin is Origin.EXPERIMENT
     }
     for name, value in of_levers.items():
-        if requested.get(name, value) != value:
+        if requested.get(name, value).lower() != value.lower():
             return SettingsError(
                 f"the setting {name} = {requested[name]} contradicts its levers, which want"
                 f" {value}",
@@ -84,9 +84,13 @@ def cache_bytes(subject: SubjectDeclaration, suite: str, scale: Scale, servers: 
 
 
 def _effective(subject: SubjectDeclaration) -> Mapping[str, str]:
-    """Return the settings requested of a server; a later origin goes before an earlier one."""
+    """Return the settings requested of a server; a later origin goes before an earlier one.
+
+    Their names have one spelling each, so that a setting is there once.
+    """
+    dbms = _server(subject)
     return {
-        setting.name: setting.value
+        dbms.canonical(setting.name).removeprefix(LOOSE): setting.value
         for origin in Origin
         for setting in subject.settings
         if setting.origin is origin

@@ -251,11 +251,13 @@ def _check_captured(where: Locator, declared: ExperimentFile) -> None:
 def _captured_files(declared: ExperimentFile) -> Iterator[tuple[str, tuple[str, ...], str]]:
     """Yield the files of captured workloads, with the keys that name them and how to make them."""
     for name, section in (("workload", declared.workload), ("training", declared.training)):
-        if section is not None and section.suite and is_workload_file(section.suite):
+        if section is None or not is_workload_file(section.suite or declared.workload.suite):
+            continue
+        if section.suite:
             yield section.suite, (name, "suite"), _CAPTURING
-            for key, value in keys_of_data(section.data).items():
-                if key in DATA_PATHS:
-                    yield str(value), (name, "data"), _DUMPING
+        for key, value in keys_of_data(section.data).items():
+            if key in DATA_PATHS:
+                yield str(value), (name, "data"), _DUMPING
     for name, subject in declared.subjects.items():
         if subject.train_suite and is_workload_file(subject.train_suite):
             yield subject.train_suite, ("subjects", name, "train_suite"), _CAPTURING

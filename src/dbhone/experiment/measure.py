@@ -55,7 +55,8 @@ class Measuring:
     """Measures these subjects of a target, to the end that the experiment's design sets.
 
     ``broken`` holds the subjects that failed meanwhile, each with its reason. ``on_break`` is told
-    of each at once, so that it is kept whatever ends hone.
+    of each at once, so that it is kept whatever ends hone. ``planned`` is about how many seconds a
+    block takes by the plan, with what the schedule leaves out: starts, copies, loads and warm-up.
     """
 
     def __init__(
@@ -66,6 +67,8 @@ class Measuring:
         service: BuildService,
         recorder: RunRecorder,
         on_break: Callable[[str, str], None],
+        *,
+        planned: float | None = None,
     ) -> None:
         self.experiment = target.experiment
         self.target = target
@@ -88,7 +91,8 @@ class Measuring:
         awake = frozenset(os.sched_getaffinity(0)) if self.experiment.awake else frozenset()
         self._inhibitor = IdleInhibitor(awake)
         self._known_steps = frozenset(step.name for step in schedule.steps)
-        self._block_seconds = sum(schedule.seconds.values()) * len(subjects) * _SLACK
+        scheduled = sum(schedule.seconds.values()) * len(subjects) * _SLACK
+        self._block_seconds = max(scheduled, planned or 0.0)
         self._tasks = schedule.tasks
         events = {name: target.driver.distinct_events(task) for name, task in self._tasks.items()}
         self._events = {name: count for name, count in events.items() if count is not None}
@@ -117,11 +121,13 @@ class Measuring:
         """Measure as after the trials of earlier sessions, if there are any."""
         sliced = self.store.sliced(self.run_id)
         self.target.continue_from(sliced, self.store.run(self.run_id).slow_sets)
+        took = self.store.samples(self.run_id).block_seconds or 0.0
         lasted = last_trial_seconds(sliced)
         if not lasted:
+            self._block_seconds = max(self._block_seconds, took)
             return
         expected = sum(self.schedule.seconds[name] for name in lasted) * len(self.subjects)
-        self._allocate_time(self._block_seconds + sum(lasted.values()) - expected)
+        self._allocate_time(max(self._block_seconds + sum(lasted.values()) - expected, took))
 
     # When to stop
 

@@ -258,7 +258,7 @@ class ExperimentFile(_Section):
     title: str = Field(min_length=1)
     base: str
     sources: dict[str, str] = Field(min_length=1)
-    subjects: dict[str, SubjectSection] = Field(min_length=2)
+    subjects: dict[str, SubjectSection]
     training: TrainingSection | None = None
     workload: WorkloadSection
     config: ConfigSection = ConfigSection()

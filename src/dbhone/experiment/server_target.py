@@ -87,7 +87,7 @@ class ServerTarget(Target):
             starting = _DRIVER_STARTS + _SERVER_STARTS + copying
             return subjects * sum(task.run.seconds + starting for task in tasks if task.run)
         by_set = {task.set: task for task in tasks}
-        interleaved = _interleaved_sets(experiment, by_set, subjects)
+        interleaved = _interleaved_sets(experiment, by_set)
         driving = sum(
             slice_seconds(task, interleaved=task.set in interleaved) + _DRIVER_STARTS
             for task in (*tasks, *suite_tasks.warm_up_tasks(suite, experiment.scale))
@@ -242,8 +242,8 @@ class ServerTarget(Target):
     def schedule(self) -> Schedule:
         """Return the suite's own steps. Their seconds are declared, so nothing is tried out."""
         starting = _DRIVER_STARTS + (_SERVER_STARTS if self._cold else 0.0)
-        interleaved = self._interleaved(len(self._specs))
         tasks = self._scheduled_tasks
+        interleaved = _interleaved_sets(self.experiment, tasks)
         seconds = {
             name: slice_seconds(task, interleaved=name in interleaved) + starting
             for name, task in tasks.items()
@@ -266,9 +266,6 @@ class ServerTarget(Target):
                 threads=task.run.threads if task.run else None,
             )
 
-    def _interleaved(self, subjects: int) -> frozenset[str]:
-        return _interleaved_sets(self.experiment, self._scheduled_tasks, subjects)
-
     def continue_from(self, earlier: Sequence[Sliced], slow_sets: frozenset[str]) -> None:
         """Measure as after these trials: fresh clients measure the slow sets."""
         self._earlier, self._slow = earlier, slow_sets
@@ -280,7 +277,7 @@ class ServerTarget(Target):
             self._trials = InterleavedTrials(
                 self._servers,
                 self.session,
-                self._interleaved(len(subjects)),
+                _interleaved_sets(self.experiment, self._scheduled_tasks),
                 self.experiment.design.seed,
                 self.recorder.warn,
                 earlier=self._earlier,
@@ -353,11 +350,13 @@ def _train_once(
         server.stop()
 
 
-def _interleaved_sets(
-    experiment: Experiment, tasks: Mapping[str, Task], subjects: int
-) -> frozenset[str]:
-    """Return the sets that are measured in short slices with paused clients."""
+def _interleaved_sets(experiment: Experiment, tasks: Mapping[str, Task]) -> frozenset[str]:
+    """Return the sets that are measured in short slices with paused clients.
+
+    Subjects that take no part any more count, too: a run that goes on measures as before.
+    """
     driver = load_driver(suites.load(experiment.suite).driver)
+    subjects = len(experiment.subjects)
     return interleaved_sets(
         experiment.slices, driver, tasks, subjects, one_by_one=experiment.one_by_one
     )

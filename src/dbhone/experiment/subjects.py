@@ -28,6 +28,8 @@ from dbhone.workload.task import Scale
 
 CONTROL = "control"
 """The name of a control that hone adds."""
+_LEAST = 2
+"""How many subjects an experiment has at least: one has nothing to be compared with."""
 _OWN = frozenset({"like", "rebuild", "optional", "vary"})
 """What a subject does not take over from the one that it is like."""
 
@@ -53,6 +55,8 @@ class Subjects:
         A control is added at the end if the file has none, unless it refuses one.
         """
         subjects = _with_controls(tuple(self._subject(name) for name in self._declared.subjects))
+        if all(subject.training is None for subject in subjects):
+            self._trainings.check()
         has_control = any(subject.role is Role.CONTROL for subject in subjects)
         if not has_control and self._declared.design.control:
             subjects = (*subjects, _control(subjects))
@@ -182,7 +186,7 @@ def _can_have_layouts(inputs: BuildInputs) -> bool:
 def with_varied(where: Locator, declared: ExperimentFile) -> ExperimentFile:
     """Return the file with the subjects that ``vary`` stands for: NAME-VALUE, with its setting.
 
-    Raises ExperimentError for a name that is taken.
+    Raises ExperimentError for a name that is taken, and if there are fewer than two.
     """
     subjects: dict[str, SubjectSection] = {}
     for name, section in declared.subjects.items():
@@ -197,6 +201,8 @@ def with_varied(where: Locator, declared: ExperimentFile) -> ExperimentFile:
             )
             changed = {"settings": settings, "vary": {}} if values else {}
             subjects[varied] = section.model_copy(update=changed)
+    if len(subjects) < _LEAST:
+        raise ExperimentError(f"{where.at('subjects')}: give {_LEAST} or more, not {len(subjects)}")
     return declared.model_copy(update={"subjects": subjects})
 
 

@@ -198,7 +198,7 @@ class Target(ABC):
     def continue_from(self, earlier: Sequence[Sliced], slow_sets: frozenset[str]) -> None:
         """Measure as after these trials, of earlier sessions of the run.
 
-        ``slow_sets`` are those whose operations proved too slow for short slices.
+        ``slow_sets`` are those that are no sets for short slices, though there were some before.
         """
         del earlier, slow_sets
 

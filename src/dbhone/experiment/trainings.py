@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from dbhone.compilation.variant import Variant
@@ -13,7 +14,7 @@ from dbhone.experiment.requested_settings import RequestedSettings
 from dbhone.experiment.schema import ExperimentFile, Locator, SubjectSection, keys_of_data
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
-from dbhone.workload.captured_suite import is_workload_file
+from dbhone.workload.drivers.base import load_driver
 from dbhone.workload.suite import Suite
 from dbhone.workload.task import Scale
 
@@ -70,7 +71,7 @@ class Trainings:
         sets = suites.full_names(suite, words, where=where)
         shares = {} if section.train_suite else self._shares(suite_name, suite, sets)
         size = self._size(name, section, suite)
-        scale = self._foreign_scale(suite_name, suite, size) if foreign else self._scale
+        scale = self._own_scale(suite_name, suite, size)
         return Training(
             suite=suite_name,
             scale=suite_tasks.training_scale(suite, scale, size),
@@ -108,22 +109,60 @@ class Trainings:
             raise UnknownName("size", size, suite.sizes(), where=where)
         return size
 
-    def _foreign_scale(self, suite_name: str, suite: Suite, size: str) -> Scale:
-        """Return the scale of a suite that is only trained on: its own, with data for it.
-
-        A dump is the data of the captured workload, if any subject is trained on one.
-        """
+    def check(self) -> None:
+        """Refuse what is wrong with ``[training]``, where no subject is trained and finds out."""
         general = self._declared.training
-        data = keys_of_data(general.data) if general else {}
-        subjects = self._declared.subjects.values()
-        captured = any(is_workload_file(section.train_suite or "") for section in subjects)
-        if captured and not is_workload_file(suite_name) and not _OF_CAPTURED.isdisjoint(data):
-            data = {}
-        scale = Scale(size=size, data=data)
+        if general is None:
+            return
+        suite_name = general.suite or self._declared.workload.suite
+        suite = suite_at(self._where, suite_name, "training", "suite")
+        where = self._where.at("training", "sets")
+        self._shares(suite_name, suite, suites.full_names(suite, general.sets or (), where=where))
+        if general.size is not None and general.size not in suite.sizes():
+            where = self._where.at("training", "size")
+            raise UnknownName("size", general.size, suite.sizes(), where=where)
+        size = general.size or self._declared.workload.size
+        if size in suite.sizes():
+            self._own_scale(suite_name, suite, size)
+
+    def _own_scale(self, suite_name: str, suite: Suite, size: str) -> Scale:
+        """Return the scale of a training, before it has one number of threads.
+
+        That of the workload is for its suite only; the data is that of ``[training]`` if it has
+        any for this suite.
+        """
+        data = self._data(suite_name, suite)
+        foreign = suite_name != self._declared.workload.suite
+        if not foreign and not data:
+            return self._scale
+        if foreign:
+            scale = Scale(size=size, data=data)
+        elif size == self._scale.size:
+            scale = dataclasses.replace(self._scale, data=data)
+        else:
+            scale = Scale(size=size, regime=self._scale.regime, data=data)
+        unknown = data.keys() - _data_keys(suite)
+        if unknown:
+            where = self._where.at("training", "data")
+            raise ExperimentError(f"{where}: the suite {suite_name} has no '{min(unknown)}'")
         if suite.server_sizes:
             at = ("training", "data")
             self._where.meant(lambda _: suite_tasks.data_set(suite, scale), "", *at)
         return scale
+
+    def _data(self, suite_name: str, suite: Suite) -> dict[str, int | str]:
+        """Return the data of ``[training]``, by key, if it is for this suite.
+
+        It may be for another one, on which a subject alone is trained: a dump always is, and keys
+        that this suite does not know.
+        """
+        general, measured = self._declared.training, self._declared.workload.suite
+        data = keys_of_data(general.data) if general else {}
+        own = {section.train_suite or measured for section in self._declared.subjects.values()}
+        if own <= {measured, suite_name}:
+            return data
+        dump = suite_name == measured and not _OF_CAPTURED.isdisjoint(data)
+        return {} if dump or not data.keys() <= _data_keys(suite) else data
 
     def _command(self, dbms: str) -> TrainingCommand | None:
         """Return the command that servers are trained by, None if there is none."""
@@ -155,6 +194,11 @@ class Trainings:
             if set_name not in trained:
                 raise UnknownName("set of the training", word, trained, where=where)
         return dict(zip(shared, general.shares.values(), strict=True))
+
+
+def _data_keys(suite: Suite) -> frozenset[str]:
+    """Return the keys by which a training may change what is loaded."""
+    return load_driver(suite.driver).data_keys
 
 
 def suite_at(where: Locator, name: str, *keys: str) -> Suite:

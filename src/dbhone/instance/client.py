@@ -8,7 +8,7 @@ import socket
 from collections.abc import Sequence
 
 from dbhone.dbms.base_protocol import Connection, Endpoint, Protocol, Row
-from dbhone.errors import ServerError
+from dbhone.errors import ServerError, UntrustedFileError
 from dbhone.untrusted_files import connect_untrusted
 
 _TIMEOUT = 5.0
@@ -65,8 +65,7 @@ class Client:
 def connect(endpoint: Endpoint) -> Client:
     """Connect to a server over its socket.
 
-    Raises ServerError if it refuses, and UntrustedFileError if it has put something else in the
-    place of the socket.
+    Raises ServerError if it refuses, or has put something else in the place of the socket.
     """
     # A client library may leave its socket to the garbage collector when the server has gone,
     # so we open our own and close it.
@@ -79,6 +78,9 @@ def connect(endpoint: Endpoint) -> Client:
     except _errors_of(protocol) as error:
         _hang_up(line)
         raise ServerError(f"no connection to the server: {protocol.words(error)}") from error
+    except UntrustedFileError as error:
+        _hang_up(line)
+        raise ServerError(f"no connection to the server: {error.message}") from error
     except BaseException:
         _hang_up(line)
         raise

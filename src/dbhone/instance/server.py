@@ -13,7 +13,7 @@ from dbhone.account import check_reachable, own
 from dbhone.command import Command
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms
-from dbhone.errors import ServerError
+from dbhone.errors import ServerError, UntrustedFileError
 from dbhone.home import Home
 from dbhone.instance.applied_levers import AppliedLevers
 from dbhone.instance.host_state import read_observed_state
@@ -135,8 +135,11 @@ class Server:
     def _await_ready(self, process: Process) -> None:
         deadline = time.monotonic() + self.timeout
         while not process.wait(_POLL):
-            if self.dbms.is_ready(self.place, self._log()):
-                return
+            try:
+                if self.dbms.is_ready(self.place, self._log()):
+                    return
+            except UntrustedFileError as error:
+                raise self._error(f"is not ready: {error.message}") from error
             if time.monotonic() > deadline:
                 raise self._error(f"did not become ready within {self.timeout:.0f} s")
         raise self._error("did not start", process.finish())
