@@ -125,11 +125,18 @@ class PretendedMeasuring:
 
     subjects: tuple[str, ...] = ()
     planned = 0.0
+    absent: Mapping[str, str] = {}
 
     def __init__(
-        self, target: object, subjects: tuple[str, ...], *_: object, planned: float
+        self,
+        target: object,
+        subjects: tuple[str, ...],
+        *_: object,
+        planned: float,
+        absent: Mapping[str, str],
     ) -> None:
         PretendedMeasuring.subjects, PretendedMeasuring.planned = subjects, planned
+        PretendedMeasuring.absent = absent
 
     def run(self) -> str:
         return "target"
@@ -287,6 +294,7 @@ def test_a_subject_that_answers_nothing_is_broken_and_the_others_are_measured(
     assert bench.broken == {"pgo": why}
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
     assert PretendedMeasuring.planned == 30.0, "a block of three subjects"
+    assert PretendedMeasuring.absent == {"pgo": why}
 
 
 def test_what_the_base_answers_otherwise_itself_breaks_no_subject_and_is_told(bench: Bench) -> None:
@@ -505,8 +513,9 @@ def test_a_subject_that_breaks_while_it_is_measured_is_kept_as_broken_before_mea
             subjects: tuple[str, ...],
             *given: Callable[[str, str], None],
             planned: float,
+            absent: Mapping[str, str],
         ) -> None:
-            super().__init__(target, subjects, planned=planned)
+            super().__init__(target, subjects, planned=planned, absent=absent)
             self.on_break = given[-1]
 
         def run(self) -> str:

@@ -6,9 +6,10 @@ import itertools
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import psutil
@@ -116,6 +117,7 @@ class Bench:
         slices: Slices = Slices.FRESH,
         servers: Servers = Servers.ALL,
         planned: float | None = None,
+        absent: Mapping[str, str] = MappingProxyType({}),
     ) -> Measuring:
         """Return what measures these builds, one after the other unless told otherwise."""
         listen = listen or self.events.append
@@ -140,6 +142,7 @@ class Bench:
             recorder,
             self.broken.__setitem__,
             planned=planned,
+            absent=absent,
         )
 
     def done(self) -> list[tuple[int, str, str]]:
@@ -481,9 +484,12 @@ def test_a_base_beside_which_no_candidate_is_left_is_not_measured_on(
 ) -> None:
     for name in bad:
         builds[name] = pretended_build(tmp_path / "bad" / name, GARBAGE)
-    left = r"nothing is left to compare with rel; broken or left out: pgo \(it failed on "
-    with pytest.raises(DriverError, match=left):
-        bench.measure(builds).run()
+    left = (
+        r"nothing is left to compare with rel; broken or left out: o3 \(absent\), pgo \(it failed"
+    )
+    with pytest.raises(DriverError, match=left) as error:
+        bench.measure(builds, absent={"o3": "absent"}).run()
+    assert error.value.subjects == ("o3", "pgo")
 
 
 def test_a_base_that_cannot_be_measured_ends_the_run(

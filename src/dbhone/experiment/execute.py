@@ -399,9 +399,9 @@ class Execution:
 
     def _measure(self, subjects: tuple[str, ...], plan: Plan) -> str:
         """Measure the subjects that are sound; return why it ended."""
+        absent = {**plan.left_out, **self._participants.reasons}
         if not set(subjects).intersection(self._experiment.compared):
-            reasons = {**plan.left_out, **self._participants.reasons}
-            raise nothing_to_compare(self._experiment, reasons)
+            raise nothing_to_compare(self._experiment, absent)
         schedule = self._schedule or self._target.schedule()
         self._recorder.warn(*conditions_notes(self._experiment))
         copying = copying_seconds(plan.steps)
@@ -413,6 +413,7 @@ class Execution:
             self._recorder,
             self._break,
             planned=self._target.block_seconds(self._experiment, len(subjects), copying),
+            absent=absent,
         )
         try:
             return measuring.run()

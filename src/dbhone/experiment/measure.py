@@ -13,6 +13,7 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.precision import precision, typical
@@ -57,6 +58,7 @@ class Measuring:
     ``broken`` holds the subjects that failed meanwhile, each with its reason. ``on_break`` is told
     of each at once, so that it is kept whatever ends hone. ``planned`` is about how many seconds a
     block takes by the plan, with what the schedule leaves out: starts, copies, loads and warm-up.
+    ``absent`` has the subjects that took no part from the beginning, each with its reason.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Measuring:
         on_break: Callable[[str, str], None],
         *,
         planned: float | None = None,
+        absent: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.experiment = target.experiment
         self.target = target
@@ -77,6 +80,7 @@ class Measuring:
         self.service = service
         self.recorder = recorder
         self.on_break = on_break
+        self._absent = dict(absent)
         self.store = recorder.store
         self.run_id = recorder.run_id
         self.broken: dict[str, str] = {}
@@ -359,7 +363,7 @@ class Measuring:
         self.broken[subject] = reason
         self.on_break(subject, reason)
         if not set(self._sound()).intersection(self.experiment.compared):
-            raise nothing_to_compare(self.experiment, self.broken, hint=hint)
+            raise nothing_to_compare(self.experiment, self._absent | self.broken, hint=hint)
 
 
 def _finite(value: float) -> float | None:
