@@ -290,8 +290,8 @@ class ServerTarget(Target):
         """Ask each subject's first server what it took, and keep that with what it did not take."""
         if name in self._asked:
             return
-        self._asked.add(name)
         running = ask(server, self._setups[name].chosen.values)
+        self._asked.add(name)
         limit = open_files.limit_of(server.pid)
         self.recorder.keep_running(name, RunningServer(settings=running.values, open_files=limit))
         too_few = open_files.too_few(server.open_files, limit)
