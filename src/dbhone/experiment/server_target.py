@@ -313,7 +313,10 @@ class ServerTarget(Target):
     ) -> Iterator[SubjectResult]:
         """Measure a trial, in short slices where that pays, else by one driver after the other."""
         assert self._trials is not None, "a block is open"
-        return self._trials.run(trial, inhibitor, announce)
+        yield from self._trials.run(trial, inhibitor, announce)
+        if self.suite.writes(trial.task.suite_set):
+            # Not before: servers that had to be started anew meanwhile had fresh data then.
+            self._servers.note_writes()
 
     def check(self) -> Mapping[str, HoneError]:
         """Return, by subject, in what its data contradicts itself after the block's writes."""
