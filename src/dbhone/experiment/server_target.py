@@ -150,7 +150,7 @@ class ServerTarget(Target):
         recorder: Notes,
     ) -> None:
         super().__init__(experiment, builds, session, recorder)
-        workload = dataclasses.replace(server_workload(experiment), servers=experiment.servers_up)
+        workload = server_workload(experiment)
         self._cold = workload.cold
         self._pool = ServerPool(session, workload, self._detail)
         self._specs = {
