@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import ClassVar
 
 from dbhone.compilation.manifest import Build
@@ -166,10 +167,11 @@ class ServerTarget(Target):
         check_memory(tuple(caches.values()), one_by_one=experiment.one_by_one)
         self._specs |= self._limited(caches)
         self._scheduled_tasks = self.tasks(experiment.scale)
+        self._observation = RunObservation(experiment.observe, recorder.warn)
         self._servers = BlockServers(
             self._pool,
             self._specs,
-            RunObservation(experiment.observe, recorder.warn),
+            self._observation,
             self._detail,
             seed=experiment.design.seed,
             fresh_data=self.suite.fresh_loads,
@@ -236,8 +238,11 @@ class ServerTarget(Target):
         """Return the digest of each of a server's answers to a fixed row of queries.
 
         They read and write, on a fresh copy of the loaded data; consistency checks come last.
+        Raises ExperimentError for a counter that no subject's server has, once all were asked.
         """
-        return self._pool.verify(self._specs[subject])
+        answers = self._pool.verify(self._specs[subject], partial(self._observation.ask, subject))
+        self._observation.check(tuple(self._specs))
+        return answers
 
     def schedule(self) -> Schedule:
         """Return the suite's own steps. Their seconds are declared, so nothing is tried out."""
