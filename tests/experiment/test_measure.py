@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -343,7 +344,7 @@ def test_a_subject_whose_data_is_damaged_takes_no_further_part(
     assert {block for block, _, subject in bench.done() if subject == "pgo"} == {0}
 
 
-def test_other_hones_wait_while_data_is_checked(
+def test_other_hones_wait_while_data_is_checked_and_cleared_away(
     bench: Bench, builds: dict[str, Build], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measuring = bench.measure(builds)
@@ -360,10 +361,18 @@ def test_other_hones_wait_while_data_is_checked(
         checked.append(exclusive[-1])
         return {}
 
+    @contextlib.contextmanager
+    def opened(*_: object) -> Iterator[None]:
+        with open_block(("rel",), 0):
+            yield
+        cleared.append(exclusive[-1])
+
+    open_block, cleared = measuring.target.open, list[bool]()
     monkeypatch.setattr(measuring.service, "exclusively", exclusively)
     monkeypatch.setattr(measuring.target, "check", check)
+    monkeypatch.setattr(measuring.target, "open", opened)
     measuring.run()
-    assert checked == [True] * 3
+    assert checked == cleared == [True] * 3
 
 
 def test_a_subject_that_fails_twice_running_takes_no_further_part(

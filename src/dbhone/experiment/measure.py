@@ -18,7 +18,7 @@ from types import MappingProxyType
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.precision import precision, typical
 from dbhone.analysis.verdict import Analysis, is_clear
-from dbhone.errors import BudgetSpentError, DriverError, MachineError
+from dbhone.errors import BudgetSpentError, DriverError, HoneError, MachineError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import BlockEnded, InvocationStarted
 from dbhone.experiment.model import Experiment, Servers
@@ -312,8 +312,15 @@ class Measuring:
                 trial = self._trial(block, set_name, subjects)
                 invocations_before = before + number * len(group)
                 self.service.exclusively(partial(self._measure_trial, trial, invocations_before))
-            for name, error in self.service.exclusively(self.target.check).items():
-                self._break(name, error.message, error.hint)
+            faults = self.service.exclusively(partial(self._leave, stack))
+        for name, error in faults.items():
+            self._break(name, error.message, error.hint)
+
+    def _leave(self, opened: contextlib.ExitStack) -> Mapping[str, HoneError]:
+        """Check what the subjects' data has become, and clear it away; return what is wrong."""
+        faults = self.target.check()
+        opened.close()
+        return faults
 
     def _trial(self, block: int, set_name: str, subjects: tuple[str, ...]) -> Trial:
         return Trial(
