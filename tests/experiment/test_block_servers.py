@@ -14,12 +14,14 @@ import pytest
 from dbhone.errors import ServerError
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.embedded_target import EmbeddedTarget
+from dbhone.experiment.interleaved import InterleavedTrials
 from dbhone.experiment.load import parse
 from dbhone.experiment.observe import ObserveOptions, RunObservation
 from dbhone.experiment.order import BlockSeed, data_seed
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.server_clients import ServerWorkload
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
+from dbhone.experiment.server_target import ServerTarget
 from dbhone.experiment.target import BuildResult
 from dbhone.experiment.trial import SubjectResult, Trial
 from dbhone.instance.idle_inhibitor import IdleInhibitor
@@ -281,8 +283,34 @@ def test_servers_finish_once_before_a_set_that_reads_what_others_have_written(
                 servers.seen.clear()
                 warm.finish_background_work(writes=writes)
                 finished.append(sorted(servers.seen))
+                if writes:
+                    warm.note_writes()
     both = ["finish new", "finish old"]
     assert finished == [[], [], [], both, [], []] * 2
+
+
+def test_servers_finish_what_a_set_wrote_that_had_to_start_them_anew(servers: Pretended) -> None:
+    warm = block_servers(servers)
+
+    def start_anew(trial: Trial, *_: object) -> Iterator[SubjectResult]:
+        warm.close("old")
+        warm.ready(trial.subjects)
+        yield from ()
+
+    target = ServerTarget.__new__(ServerTarget)
+    target.suite = suites.load("sysbench:micro")
+    target._servers = warm
+    target._trials = cast(InterleavedTrials, SimpleNamespace(run=start_anew))
+    writing, reading = (
+        Trial(block=0, set=name, task=Task(set=name, size=1), subjects=NAMES, timeout=1.0)
+        for name in ("update-index_range=100", "point-query_range=100")
+    )
+    with warm.open(NAMES, 0):
+        target.ready(writing)
+        assert list(target.run(writing, IdleInhibitor(frozenset()), lambda *_: None)) == []
+        servers.seen.clear()
+        target.ready(reading)
+    assert sorted(servers.seen[:2]) == ["finish new", "finish old"]
 
 
 def test_a_server_that_cannot_finish_fails_in_the_next_slice_and_all_start_again(
@@ -290,7 +318,7 @@ def test_a_server_that_cannot_finish_fails_in_the_next_slice_and_all_start_again
 ) -> None:
     warm = block_servers(servers)
     with warm.open(NAMES, 0):
-        warm.finish_background_work(writes=True)
+        warm.note_writes()
         servers.refusing = {"old"}
         warm.finish_background_work(writes=False)
         (result,) = run(warm, "old")

@@ -7,12 +7,18 @@ import os
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from dbhone.errors import UsageError
 from dbhone.experiment.earlier_sessions import EarlierSessions, progress_of
+from dbhone.experiment.load import parse
+from dbhone.experiment.target import ServerState, Target
+from dbhone.measurement.record import Role
 from dbhone.measurement.store import Store
+from tests.experiment.experiment_files import GOOD_SERVERS
 from tests.measurement.store_records import MOMENT, begin, invocation, subject
 
 
@@ -44,6 +50,33 @@ def test_a_dump_that_was_written_since_the_run_began_is_refused_once_something_i
     said = pytest.raises(UsageError, match=f"shop.dump was written after run {run.id} began")
     with said if refused else contextlib.nullcontext():
         earlier.check_files([dump, tmp_path / "gone.dump"])
+
+
+SHARES = """shared_buffers = "50% of memory", work_mem = "4MB" """
+
+
+@pytest.mark.parametrize(
+    ("now", "refused"),
+    [
+        ({"shared_buffers": "2088960kB"}, None),
+        ({"shared_buffers": "1044480kB"}, "shared_buffers"),
+        ({"work_mem": "4095kB"}, "work_mem"),
+    ],
+)
+def test_a_share_of_the_memory_may_be_a_little_another_size_after_a_reboot(
+    store: Store, now: dict[str, str], refused: str | None
+) -> None:
+    before = {"shared_buffers": "2097152kB", "work_mem": "4MB"}
+    number = begin(store)
+    store.set_subject(number, 0, replace(subject("rel", Role.BASE), settings=before))
+    text = GOOD_SERVERS.replace('shared_buffers = "1GB", work_mem = "4MB"', SHARES)
+    subjects = {each.name: each for each in parse(text, name="x.toml").subjects}
+    state = ServerState(settings=before | now)
+    target = cast("Target", SimpleNamespace(state=lambda _: state))
+    earlier = EarlierSessions(store.run(number), subjects, frozenset({"rel"}))
+    said = pytest.raises(UsageError, match=f"settings of rel are no longer .*: {refused}$")
+    with said if refused else contextlib.nullcontext():
+        earlier.check_settings(["rel"], target)
 
 
 def test_a_run_that_has_measured_nothing_does_not_know_how_long_a_block_takes(

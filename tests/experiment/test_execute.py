@@ -73,6 +73,7 @@ class PretendedService(BuildService):
         return replace(tree, digest="0" * 64)  # as pretended builds say
 
 
+ABSENCE = Execution._absence
 SILENCE: Answers = {}
 """In place of answers, that a server gives none."""
 
@@ -125,11 +126,18 @@ class PretendedMeasuring:
 
     subjects: tuple[str, ...] = ()
     planned = 0.0
+    absent: Mapping[str, str] = {}
 
     def __init__(
-        self, target: object, subjects: tuple[str, ...], *_: object, planned: float
+        self,
+        target: object,
+        subjects: tuple[str, ...],
+        *_: object,
+        planned: float,
+        absent: Mapping[str, str],
     ) -> None:
         PretendedMeasuring.subjects, PretendedMeasuring.planned = subjects, planned
+        PretendedMeasuring.absent = absent
 
     def run(self) -> str:
         return "target"
@@ -287,6 +295,35 @@ def test_a_subject_that_answers_nothing_is_broken_and_the_others_are_measured(
     assert bench.broken == {"pgo": why}
     assert PretendedMeasuring.subjects == ("rel", "control", "o1")
     assert PretendedMeasuring.planned == 30.0, "a block of three subjects"
+    assert PretendedMeasuring.absent == {"pgo": why}
+
+
+def test_other_hones_wait_while_servers_are_asked_for_settings_and_variants_are_tried(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exclusive, alone = [False], list[bool]()
+
+    def exclusively(_: object, work: Callable[[], object]) -> object:
+        assert not exclusive[-1], "the lock would wait for itself"
+        exclusive.append(True)
+        try:
+            return work()
+        finally:
+            exclusive.pop()
+
+    def note(*_: object) -> None:
+        alone.append(exclusive[-1])
+
+    monkeypatch.setattr(Execution, "_absence", ABSENCE)
+    monkeypatch.setattr(execute, "why_variant_fails", note)
+    monkeypatch.setattr(PretendedService, "exclusively", exclusively)
+    monkeypatch.setattr(PretendedService, "compiler", lambda *_: None)
+    monkeypatch.setattr(execute, "linker_of", lambda *_: None)
+    monkeypatch.setattr(PretendedTarget, "check_settings", note)
+    monkeypatch.setattr(PretendedTarget, "_ask", note)
+    bench.execute(CONFIGURED.replace("[config]", "[config]\nset = { max_connections = 10 }"))
+    assert len(alone) > 3
+    assert all(alone)
 
 
 def test_what_the_base_answers_otherwise_itself_breaks_no_subject_and_is_told(bench: Bench) -> None:
@@ -505,8 +542,9 @@ def test_a_subject_that_breaks_while_it_is_measured_is_kept_as_broken_before_mea
             subjects: tuple[str, ...],
             *given: Callable[[str, str], None],
             planned: float,
+            absent: Mapping[str, str],
         ) -> None:
-            super().__init__(target, subjects, planned=planned)
+            super().__init__(target, subjects, planned=planned, absent=absent)
             self.on_break = given[-1]
 
         def run(self) -> str:

@@ -130,6 +130,23 @@ def test_a_run_that_was_measured_in_layouts_cannot_be_joined() -> None:
         text_of("8.0.12", run=in_layouts)
 
 
+def test_a_suite_of_the_users_own_is_the_one_that_the_run_recorded() -> None:
+    files = {"mine.toml": 'driver = "sysbench"\n', "read.lua": "function event()\nend\n"}
+    written = "".join(f"\"{name}\" = '''{text}'''\n" for name, text in files.items())
+    run = a_run(experiment=f"{EXPERIMENT}\n[files]\n{written}")
+    assert tomllib.loads(text_of("8.0.12", run=run))["files"] == files
+
+
+def test_the_source_of_an_anchors_profile_is_taken_over_with_it() -> None:
+    trained = (
+        EXPERIMENT.replace("[sources]", '[sources]\nold = "git:URL@mysql-5.7.20"')
+        .replace('newer = "known:mysql@5.7.22"', 'newer = "git:URL@mysql-5.7.22"')
+        .replace('source = "newer"', 'source = "newer", variant = "pgo", profile_source = "old"')
+    )
+    sources = tomllib.loads(text_of("8.0.12", run=a_run(experiment=trained)))["sources"]
+    assert sources.keys() == {"old", "newer", "8.0.12"}
+
+
 def test_some_of_the_sets_will_do() -> None:
     text = text_of("8.0.12", sets=("scan",))
     assert parse(text, name="x").sets == ("scan_range=100",)

@@ -437,6 +437,21 @@ def test_one_subject_that_varies_is_enough() -> None:
         parse(alone.replace(', "9MB"', ""), name="x.toml")
 
 
+def test_values_that_cannot_stand_in_a_name_are_respelled_in_it() -> None:
+    shares = 'vary = { shared_buffers = ["25% of memory", "5% of cache, at least 64M"] }'
+    long = f'{{ like = "rel", vary = {{ search_path = ["{"a," * 30}", "{"b," * 30}"] }} }}'
+    varied = f'share = {{ like = "rel", {shares} }}\nlong = {long}\nbig ='
+    subjects = settings_of(GOOD_SERVERS.replace("big =", varied))
+    values = {name: subjects[name]["shared_buffers"] for name in subjects if "share" in name}
+    assert values == {
+        "share-25-of-memory": "25% of memory",
+        "share-5-of-cache-at-least-64M": "5% of cache, at least 64M",
+    }
+    shortened = [name for name in subjects if name.startswith("long")]
+    assert len(shortened) == 2
+    assert max(map(len, shortened)) <= 40
+
+
 def test_a_name_that_varying_makes_twice_is_refused() -> None:
     text = GOOD_SERVERS.replace(VARIED.splitlines(keepends=True)[0], VARIED)
     with pytest.raises(ExperimentError, match="two subjects would be named more-on-8MB"):

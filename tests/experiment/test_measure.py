@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import psutil
@@ -116,6 +118,7 @@ class Bench:
         slices: Slices = Slices.FRESH,
         servers: Servers = Servers.ALL,
         planned: float | None = None,
+        absent: Mapping[str, str] = MappingProxyType({}),
     ) -> Measuring:
         """Return what measures these builds, one after the other unless told otherwise."""
         listen = listen or self.events.append
@@ -140,6 +143,7 @@ class Bench:
             recorder,
             self.broken.__setitem__,
             planned=planned,
+            absent=absent,
         )
 
     def done(self) -> list[tuple[int, str, str]]:
@@ -340,7 +344,7 @@ def test_a_subject_whose_data_is_damaged_takes_no_further_part(
     assert {block for block, _, subject in bench.done() if subject == "pgo"} == {0}
 
 
-def test_other_hones_wait_while_data_is_checked(
+def test_other_hones_wait_while_data_is_checked_and_cleared_away(
     bench: Bench, builds: dict[str, Build], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measuring = bench.measure(builds)
@@ -357,10 +361,18 @@ def test_other_hones_wait_while_data_is_checked(
         checked.append(exclusive[-1])
         return {}
 
+    @contextlib.contextmanager
+    def opened(*_: object) -> Iterator[None]:
+        with open_block(("rel",), 0):
+            yield
+        cleared.append(exclusive[-1])
+
+    open_block, cleared = measuring.target.open, list[bool]()
     monkeypatch.setattr(measuring.service, "exclusively", exclusively)
     monkeypatch.setattr(measuring.target, "check", check)
+    monkeypatch.setattr(measuring.target, "open", opened)
     measuring.run()
-    assert checked == [True] * 3
+    assert checked == cleared == [True] * 3
 
 
 def test_a_subject_that_fails_twice_running_takes_no_further_part(
@@ -481,9 +493,12 @@ def test_a_base_beside_which_no_candidate_is_left_is_not_measured_on(
 ) -> None:
     for name in bad:
         builds[name] = pretended_build(tmp_path / "bad" / name, GARBAGE)
-    left = r"nothing is left to compare with rel; broken or left out: pgo \(it failed on "
-    with pytest.raises(DriverError, match=left):
-        bench.measure(builds).run()
+    left = (
+        r"nothing is left to compare with rel; broken or left out: o3 \(absent\), pgo \(it failed"
+    )
+    with pytest.raises(DriverError, match=left) as error:
+        bench.measure(builds, absent={"o3": "absent"}).run()
+    assert error.value.subjects == ("o3", "pgo")
 
 
 def test_a_base_that_cannot_be_measured_ends_the_run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import cast
 
@@ -16,6 +16,8 @@ from dbhone.errors import ExperimentError, ServerError, UnknownName
 from dbhone.experiment import observe
 from dbhone.experiment.load import parse
 from dbhone.experiment.observe import ObserveOptions, RunObservation, pace
+from dbhone.experiment.server_pool import ServerPool
+from dbhone.experiment.server_target import ServerTarget
 from dbhone.instance.counter_reader import MissingCounter
 from dbhone.instance.server import Server
 from dbhone.measurement.record import Warning
@@ -183,6 +185,25 @@ class TestRunObservation:
         with pytest.raises(ExperimentError, match="no server has the counter") as error:
             process.observation.check(("old", "new"))
         assert error.value.hint == "did you mean 'x'?"
+
+    def test_a_counter_that_no_server_has_is_told_before_one_is_measured(
+        self, counters: type[Counters]
+    ) -> None:
+        """Whether the servers are up together or one after the other."""
+        process = ObservedProcess(WANTED)
+        counters.lacks = ("status.b",)
+
+        def verify(_: object, ask: Callable[[Server], None]) -> dict[str, str]:
+            ask(process.server)
+            return {"all": "42"}
+
+        target = ServerTarget.__new__(ServerTarget)
+        target._specs = dict.fromkeys(("old", "new"))  # type: ignore[assignment]
+        target._pool = cast(ServerPool, SimpleNamespace(verify=verify))
+        target._observation = process.observation
+        assert target.verify("old") == {"all": "42"}
+        with pytest.raises(ExperimentError, match="no server has the counter"):
+            target.verify("new")
 
     def test_counters_that_cannot_be_read_do_not_stop_what_can(
         self, counters: type[Counters]

@@ -36,9 +36,17 @@ def test_files_are_forgotten_and_stay_what_they_are(folder: Path) -> None:
 def test_programs_are_read_anew_where_that_can_be_done(folder: Path) -> None:
     program, other = folder / "base" / "table", folder / "other"
     other.write_bytes(os.urandom(MEBIBYTE))
-    page_cache.evict_programs([folder / "link", folder / "none", folder, program])
+    page_cache.evict_programs([folder / "link", folder / "none", program])
     assert page_cache.cached_bytes(program) < MEBIBYTE // 10
     assert page_cache.cached_bytes(other) == MEBIBYTE
+
+
+def test_all_programs_and_libraries_of_a_tree_are_read_anew(folder: Path) -> None:
+    program, other = folder / "base" / "table", folder / "other"
+    other.write_bytes(os.urandom(MEBIBYTE))
+    page_cache.evict_programs([folder])
+    assert page_cache.cached_bytes(program) < MEBIBYTE // 10
+    assert page_cache.cached_bytes(other) < MEBIBYTE // 10
 
 
 def test_a_file_system_on_a_disk_can_be_made_to_forget(folder: Path) -> None:

@@ -123,7 +123,11 @@ class BlockServers:
         if self._written and not writes:
             for name in tuple(self._up):
                 self._finish_background_work(name)
-        self._written = writes
+            self._written = False
+
+    def note_writes(self) -> None:
+        """Note that a set has written to the servers, the way they are up now."""
+        self._written = True
 
     def _finish_background_work(self, name: str) -> None:
         self._notify(f"{name} finishes what writes left behind")

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
+from dbhone.dbms.base_server import load_server_dbms
+from dbhone.dbms.base_settings import LOOSE
 from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.load import DATA_PATHS
@@ -19,10 +21,14 @@ from dbhone.experiment.participants import LEFT_OUT
 from dbhone.experiment.plan import Fetch, PlanProgress
 from dbhone.experiment.target import Target
 from dbhone.experiment.warnings import changed_settings
+from dbhone.instance.memory import is_share_of_memory
 from dbhone.measurement.record import Run, Subject
 from dbhone.measurement.store import Done, Store
 from dbhone.source.tree import kept_tree
 from dbhone.workload.captured_suite import is_workload_file
+
+_ALIKE = 0.01
+"""By how much of itself the memory differs from start to start at most, and shares of it do."""
 
 
 def progress_of(run: Run, store: Store) -> PlanProgress:
@@ -131,19 +137,40 @@ class EarlierSessions:
     def check_settings(self, subjects: Collection[str], target: Target) -> None:
         """Refuse to continue with settings other than those that a run began with.
 
-        A settings file may have been edited since, or a named config changed with hone.
+        A settings file may have been edited since, or a named config changed with hone. The memory
+        of a machine differs a little from start to start, and shares of it do as well.
         """
         for recorded in self._run.subjects:
             if not recorded.settings or recorded.name not in subjects:
                 continue
             settings = target.state(recorded.name).settings
-            changed = changed_settings(recorded.settings, settings)
+            changed = [
+                name
+                for name in changed_settings(recorded.settings, settings)
+                if not self._is_same_share(recorded, name, settings)
+            ]
             if changed:
                 raise UsageError(
                     f"the settings of {recorded.name} are no longer what they were when run"
                     f" {self._run.id} began: {', '.join(changed)}",
                     hint="begin a new run",
                 )
+
+    def _is_same_share(self, recorded: Subject, name: str, settings: Mapping[str, str]) -> bool:
+        """Return whether a setting is a share of the memory, and about as large as it was."""
+        declared = self._subjects[recorded.name]
+        dbms = load_server_dbms(declared.inputs.dbms)
+        plain = name.removeprefix(LOOSE)
+        if not any(
+            dbms.canonical(setting.name).removeprefix(LOOSE) == plain
+            and is_share_of_memory(setting.value)
+            for setting in declared.settings
+        ):
+            return False
+        before, now = (
+            dbms.bytes_of(values.get(name, "")) for values in (recorded.settings, settings)
+        )
+        return before is not None and now is not None and abs(now - before) <= _ALIKE * before
 
     def _source(self, step: Fetch) -> tuple[BuildInputs, str] | None:
         """Return inputs with the digest of the tree that the run built of them, None if none is.

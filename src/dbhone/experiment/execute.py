@@ -220,7 +220,7 @@ class Execution:
                 report.reused = self._make(step)
                 report.note = self._describe_built(step, plan)
             case CheckSubjects():
-                self._check_subjects(plan)
+                self._service.exclusively(partial(self._check_subjects, plan))
             case Verify():
                 report.reused = step.cost.done
                 if not step.cost.done:
@@ -259,7 +259,9 @@ class Execution:
         inputs = subject.inputs
         compiler = self._service.compiler(inputs.compiler)
         linker = linker_of(inputs, compiler)
-        reason = why_variant_fails(compiler, inputs.variant.name, self._session, linker)
+        reason = self._service.exclusively(
+            partial(why_variant_fails, compiler, inputs.variant.name, self._session, linker)
+        )
         if reason is not None:
             return ToolError(reason, hint="'hone doctor' says what to do")
         return _memory_shortage(inputs) if inputs.variant.post_link else None
@@ -284,12 +286,13 @@ class Execution:
         if _settings_source(built) in self._asked:
             return
         self._asked.add(_settings_source(built))
-        target = target_class(self._experiment.suite)
+        check = target_class(self._experiment.suite).check_settings
         for subject in self._experiment.subjects:
             alike = _settings_source(subject) == _settings_source(built)
             if alike and subject.settings and self._participants.has(subject.name):
+                ask = partial(check, self._experiment, subject, build, self._session)
                 with contextlib.suppress(ServerError):  # _break_silent tells of it
-                    target.check_settings(self._experiment, subject, build, self._session)
+                    self._service.exclusively(ask)
 
     def _check_subjects(self, plan: Plan) -> None:
         builds = {
@@ -399,9 +402,9 @@ class Execution:
 
     def _measure(self, subjects: tuple[str, ...], plan: Plan) -> str:
         """Measure the subjects that are sound; return why it ended."""
+        absent = {**plan.left_out, **self._participants.reasons}
         if not set(subjects).intersection(self._experiment.compared):
-            reasons = {**plan.left_out, **self._participants.reasons}
-            raise nothing_to_compare(self._experiment, reasons)
+            raise nothing_to_compare(self._experiment, absent)
         schedule = self._schedule or self._target.schedule()
         self._recorder.warn(*conditions_notes(self._experiment))
         copying = copying_seconds(plan.steps)
@@ -413,6 +416,7 @@ class Execution:
             self._recorder,
             self._break,
             planned=self._target.block_seconds(self._experiment, len(subjects), copying),
+            absent=absent,
         )
         try:
             return measuring.run()

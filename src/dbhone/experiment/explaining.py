@@ -233,7 +233,7 @@ def _servers(
     def tell(text: str) -> None:
         service.listen(Detail(text=text))
 
-    workload = dataclasses.replace(server_workload(experiment), servers=len(specs))
+    workload = server_workload(experiment)
     return BlockServers(
         ServerPool(service.session, workload, tell),
         specs,

@@ -9,7 +9,7 @@ from typing import Any
 
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import UnknownName, UsageError
-from dbhone.experiment.subjects import CONTROL
+from dbhone.experiment.subjects import CONTROL, OWN
 from dbhone.experiment.templates import (
     DesignOptions,
     compiled_versions,
@@ -21,12 +21,10 @@ from dbhone.measurement.record import Run
 from dbhone.source.known_versions import KnownVersion
 from dbhone.versions import age
 
-_KEPT = ("config", "observe", "training")
-"""What both runs have alike, or they would not add up."""
+_KEPT = ("config", "observe", "training", "files")
+"""What both runs have alike, or they would not add up; the files are those of a user's suite."""
 _KEPT_OF_DESIGN = ("allot", "awake", "slices", "servers")
 """What both designs have alike, for the same reason."""
-_OWN = ("rebuild", "optional")
-"""What a subject does not take over from the one that it is like."""
 
 
 def joining_text(
@@ -65,7 +63,7 @@ def joining_text(
         {"title": f"{system.title} {' and '.join(new)} beside {anchor}", "base": names[0]},
         {
             "history": {"order": names},
-            "sources": _source(declared, anchor)
+            "sources": _sources(declared, anchor)
             | {version.name: version.source for version in versions},
             "subjects": {
                 anchor: _subject(declared, anchor),
@@ -131,7 +129,7 @@ def _subject(declared: Mapping[str, Any], name: str) -> dict[str, Any]:
     if like is None:
         return own
     model = _subject(declared, like)
-    return {key: model[key] for key in model if key not in _OWN} | own
+    return {key: model[key] for key in model if key not in OWN} | own
 
 
 def _design(run: Run, declared: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,6 +141,8 @@ def _design(run: Run, declared: Mapping[str, Any]) -> dict[str, Any]:
     return kept | {"servers": "one" if run.one_server else "all"}
 
 
-def _source(declared: Mapping[str, Any], name: str) -> dict[str, Any]:
-    source = _subject(declared, name).get("source")
-    return {key: value for key, value in declared.get("sources", {}).items() if key == source}
+def _sources(declared: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the source of a subject, and the one whose profile it takes."""
+    subject = _subject(declared, name)
+    named = {subject.get("source"), subject.get("profile_source")}
+    return {key: value for key, value in declared.get("sources", {}).items() if key in named}

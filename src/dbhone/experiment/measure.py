@@ -13,11 +13,12 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.precision import precision, typical
 from dbhone.analysis.verdict import Analysis, is_clear
-from dbhone.errors import BudgetSpentError, DriverError, MachineError
+from dbhone.errors import BudgetSpentError, DriverError, HoneError, MachineError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import BlockEnded, InvocationStarted
 from dbhone.experiment.model import Experiment, Servers
@@ -57,6 +58,7 @@ class Measuring:
     ``broken`` holds the subjects that failed meanwhile, each with its reason. ``on_break`` is told
     of each at once, so that it is kept whatever ends hone. ``planned`` is about how many seconds a
     block takes by the plan, with what the schedule leaves out: starts, copies, loads and warm-up.
+    ``absent`` has the subjects that took no part from the beginning, each with its reason.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Measuring:
         on_break: Callable[[str, str], None],
         *,
         planned: float | None = None,
+        absent: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.experiment = target.experiment
         self.target = target
@@ -77,6 +80,7 @@ class Measuring:
         self.service = service
         self.recorder = recorder
         self.on_break = on_break
+        self._absent = dict(absent)
         self.store = recorder.store
         self.run_id = recorder.run_id
         self.broken: dict[str, str] = {}
@@ -308,8 +312,15 @@ class Measuring:
                 trial = self._trial(block, set_name, subjects)
                 invocations_before = before + number * len(group)
                 self.service.exclusively(partial(self._measure_trial, trial, invocations_before))
-            for name, error in self.service.exclusively(self.target.check).items():
-                self._break(name, error.message, error.hint)
+            faults = self.service.exclusively(partial(self._leave, stack))
+        for name, error in faults.items():
+            self._break(name, error.message, error.hint)
+
+    def _leave(self, opened: contextlib.ExitStack) -> Mapping[str, HoneError]:
+        """Check what the subjects' data has become, and clear it away; return what is wrong."""
+        faults = self.target.check()
+        opened.close()
+        return faults
 
     def _trial(self, block: int, set_name: str, subjects: tuple[str, ...]) -> Trial:
         return Trial(
@@ -359,7 +370,7 @@ class Measuring:
         self.broken[subject] = reason
         self.on_break(subject, reason)
         if not set(self._sound()).intersection(self.experiment.compared):
-            raise nothing_to_compare(self.experiment, self.broken, hint=hint)
+            raise nothing_to_compare(self.experiment, self._absent | self.broken, hint=hint)
 
 
 def _finite(value: float) -> float | None:

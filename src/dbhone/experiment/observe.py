@@ -104,6 +104,12 @@ class RunObservation:
         counters = self._counter_reader(subject, server) if self._observe.counters else None
         return ServerObserver(server, counters, every=self._observe.every)
 
+    def ask(self, subject: str, server: Server) -> None:
+        """Ask a server which of the counters it has, before it is measured."""
+        observer = self.observer(subject, server)
+        if observer is not None:
+            observer.close()
+
     def _counter_reader(self, subject: str, server: Server) -> CounterReader | None:
         try:
             counters = CounterReader(server, self._observe.counters)

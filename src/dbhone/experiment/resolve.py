@@ -14,6 +14,7 @@ from dbhone.experiment.levers import cache_bytes
 from dbhone.experiment.model import Experiment, Servers, Slices, SubjectDeclaration
 from dbhone.experiment.observe import ObserveOptions, check_counters
 from dbhone.experiment.schema import ExperimentFile, Locator, keys_of_data
+from dbhone.experiment.subject_names import MOST_LETTERS
 from dbhone.experiment.subjects import Subjects
 from dbhone.experiment.trainings import suite_at
 from dbhone.instance.memory import fit_together
@@ -27,8 +28,6 @@ from dbhone.workload.drivers.base import load_driver
 from dbhone.workload.suite import Regime, Suite
 from dbhone.workload.task import Scale
 
-MOST_LETTERS = 40
-"""The letters that a subject's name may have."""
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._+-]{{0,{MOST_LETTERS - 1}}}")
 
 _OF_CAPTURED_DATA = frozenset({"dump", "folder", "database"})

@@ -114,5 +114,4 @@ def check_disk(needed: int, what: str, home: Home, hint: str = "") -> None:
 def _disk_of_data(experiment: Experiment, plan: Plan) -> int:
     """Return about how many bytes the loaded data takes, with a copy for each server that is up."""
     new = sum(data.size for data in plan.data if not data.load.done)
-    up = 1 if experiment.one_by_one else len(experiment.subjects)
-    return new + up * max((data.size for data in plan.data), default=0)
+    return new + experiment.servers_up * max((data.size for data in plan.data), default=0)

@@ -217,9 +217,15 @@ class ServerPool:
         note_load(saved.path, facts)
         return saved
 
-    def verify(self, spec: ServerSpec) -> dict[str, str]:
-        """Return the digest of each answer. Raises DriverError if the data is damaged."""
+    def verify(
+        self, spec: ServerSpec, on_start: Callable[[Server], None] = lambda _server: None
+    ) -> dict[str, str]:
+        """Return the digest of each answer. Raises DriverError if the data is damaged.
+
+        ``on_start`` gets the server once it has started.
+        """
         with self.running(spec) as server:
+            on_start(server)
             printed = self.clients.verify(server)
             server.stop()
         return self.workload.driver.answers(printed)

@@ -17,7 +17,11 @@ from dbhone.workload.drivers.base import ServerDriver, load_driver
 
 
 def server_workload(experiment: Experiment) -> ServerWorkload:
-    """Return what the clients of one server do. Raises UsageError for an embedded DBMS."""
+    """Return what the clients of one server do, which has its part of the machine's memory.
+
+    It is the same part even if fewer servers are up than in the experiment. Raises UsageError for
+    an embedded DBMS.
+    """
     suite = suites.load(experiment.suite)
     driver = load_driver(suite.driver)
     if not isinstance(driver, ServerDriver):
@@ -27,7 +31,11 @@ def server_workload(experiment: Experiment) -> ServerWorkload:
             hint="'hone build' prints where a build's files are",
         )
     return ServerWorkload(
-        suite=suite, driver=driver, scale=experiment.scale, drop_unknown=experiment.drop_unknown
+        suite=suite,
+        driver=driver,
+        scale=experiment.scale,
+        drop_unknown=experiment.drop_unknown,
+        servers=experiment.servers_up,
     )
 
 

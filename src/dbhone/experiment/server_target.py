@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import ClassVar
 
 from dbhone.compilation.manifest import Build
@@ -150,7 +151,7 @@ class ServerTarget(Target):
         recorder: Notes,
     ) -> None:
         super().__init__(experiment, builds, session, recorder)
-        workload = dataclasses.replace(server_workload(experiment), servers=experiment.servers_up)
+        workload = server_workload(experiment)
         self._cold = workload.cold
         self._pool = ServerPool(session, workload, self._detail)
         self._specs = {
@@ -166,10 +167,11 @@ class ServerTarget(Target):
         check_memory(tuple(caches.values()), one_by_one=experiment.one_by_one)
         self._specs |= self._limited(caches)
         self._scheduled_tasks = self.tasks(experiment.scale)
+        self._observation = RunObservation(experiment.observe, recorder.warn)
         self._servers = BlockServers(
             self._pool,
             self._specs,
-            RunObservation(experiment.observe, recorder.warn),
+            self._observation,
             self._detail,
             seed=experiment.design.seed,
             fresh_data=self.suite.fresh_loads,
@@ -236,8 +238,11 @@ class ServerTarget(Target):
         """Return the digest of each of a server's answers to a fixed row of queries.
 
         They read and write, on a fresh copy of the loaded data; consistency checks come last.
+        Raises ExperimentError for a counter that no subject's server has, once all were asked.
         """
-        return self._pool.verify(self._specs[subject])
+        answers = self._pool.verify(self._specs[subject], partial(self._observation.ask, subject))
+        self._observation.check(tuple(self._specs))
+        return answers
 
     def schedule(self) -> Schedule:
         """Return the suite's own steps. Their seconds are declared, so nothing is tried out."""
@@ -290,8 +295,8 @@ class ServerTarget(Target):
         """Ask each subject's first server what it took, and keep that with what it did not take."""
         if name in self._asked:
             return
-        self._asked.add(name)
         running = ask(server, self._setups[name].chosen.values)
+        self._asked.add(name)
         limit = open_files.limit_of(server.pid)
         self.recorder.keep_running(name, RunningServer(settings=running.values, open_files=limit))
         too_few = open_files.too_few(server.open_files, limit)
@@ -313,7 +318,10 @@ class ServerTarget(Target):
     ) -> Iterator[SubjectResult]:
         """Measure a trial, in short slices where that pays, else by one driver after the other."""
         assert self._trials is not None, "a block is open"
-        return self._trials.run(trial, inhibitor, announce)
+        yield from self._trials.run(trial, inhibitor, announce)
+        if self.suite.writes(trial.task.suite_set):
+            # Not before: servers that had to be started anew meanwhile had fresh data then.
+            self._servers.note_writes()
 
     def check(self) -> Mapping[str, HoneError]:
         """Return, by subject, in what its data contradicts itself after the block's writes."""

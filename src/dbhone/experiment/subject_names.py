@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from dbhone.experiment.resolve import MOST_LETTERS
 from dbhone.files import digest_of
 
+MOST_LETTERS = 40
+"""The letters that a subject's name may have."""
 _LEAST_HEAD = 12
 """The letters that a shortened name begins with at least."""
 _DIGITS = 6

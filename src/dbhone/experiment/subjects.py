@@ -20,6 +20,7 @@ from dbhone.errors import ExperimentError, UnknownName
 from dbhone.experiment.model import SubjectDeclaration
 from dbhone.experiment.requested_settings import RequestedSettings
 from dbhone.experiment.schema import ExperimentFile, Locator, SubjectSection
+from dbhone.experiment.subject_names import fitting_name
 from dbhone.experiment.trainings import Trainings
 from dbhone.instance import applied_levers
 from dbhone.measurement.record import Role
@@ -30,7 +31,7 @@ CONTROL = "control"
 """The name of a control that hone adds."""
 _LEAST = 2
 """How many subjects an experiment has at least: one has nothing to be compared with."""
-_OWN = frozenset({"like", "rebuild", "optional", "vary"})
+OWN = frozenset({"like", "rebuild", "optional", "vary"})
 """What a subject does not take over from the one that it is like."""
 
 
@@ -73,7 +74,7 @@ class Subjects:
         if section.like not in self._declared.subjects:
             raise UnknownName("subject", section.like, self._declared.subjects, where=where)
         model = self._merged(section.like, (*seen, name))
-        inherited = model.model_dump(include=model.model_fields_set - _OWN)
+        inherited = model.model_dump(include=model.model_fields_set - OWN)
         own = section.model_dump(include=section.model_fields_set)
         return SubjectSection.model_validate(inherited | own)
 
@@ -186,12 +187,15 @@ def _can_have_layouts(inputs: BuildInputs) -> bool:
 def with_varied(where: Locator, declared: ExperimentFile) -> ExperimentFile:
     """Return the file with the subjects that ``vary`` stands for: NAME-VALUE, with its setting.
 
+    What no name may have becomes a hyphen, and a name that would be too long is shortened.
     Raises ExperimentError for a name that is taken, and if there are fewer than two.
     """
     subjects: dict[str, SubjectSection] = {}
     for name, section in declared.subjects.items():
         for values in itertools.product(*section.vary.values()):
-            varied = "-".join((name, *values))
+            varied = (
+                fitting_name(name, "".join(f"-{value}" for value in values)) if values else name
+            )
             if varied in subjects or (values and varied in declared.subjects):
                 raise ExperimentError(
                     f"{where.at('subjects', name)}: two subjects would be named {varied}"

@@ -63,6 +63,12 @@ def scaled(value: str, yardstick: Yardstick, dbms: ServerDbms) -> str:
     return dbms.amount(max(part // _MIB * _MIB, least))
 
 
+def is_share_of_memory(value: str) -> bool:
+    """Return whether a setting's value is requested as a share of the server's memory."""
+    share = _SHARE.fullmatch(value.strip())
+    return share is not None and share["whole"] == "memory"
+
+
 def cache_bytes_of(dbms: ServerDbms, settings: Mapping[str, str], yardstick: Yardstick) -> int:
     """Return a server's cache in bytes: what its settings say, else what the workload asks for.
 

@@ -48,11 +48,18 @@ def evict_programs(programs: Iterable[Path]) -> None:
     """Let programs and libraries come from the disk into other pages of memory, where they can.
 
     Where in memory a program lies, and how much of it lies together, changes its speed by
-    percents, and stays for as long as the page cache has it. What is running keeps its pages.
+    percents, and stays for as long as the page cache has it. What is running keeps its pages. A
+    folder stands for all files below it.
     """
     for path in programs:
         with contextlib.suppress(OSError, UntrustedFileError):
-            _evict_file(path)
+            for file in _files(path) if path.is_dir() else (path,):
+                _try_to_evict(file)
+
+
+def _try_to_evict(path: Path) -> None:
+    with contextlib.suppress(OSError, UntrustedFileError):
+        _evict_file(path)
 
 
 def _evict_file(path: Path) -> None:

@@ -161,7 +161,8 @@ def _joining(context: Context, dbms: str, options: _Options) -> Experiment:
         anchor=options.anchor,
         sets=words(options.sets),
     )
-    experiment = parse(text, name=joining_name(run, dbms), versions=known, options=OPTIONS)
+    name, home = joining_name(run, dbms), context.home
+    experiment = parse(text, name=name, versions=known, home=home, options=OPTIONS)
     check_unchanged(run, users_files(experiment))
     return experiment
 

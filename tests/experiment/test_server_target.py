@@ -1,0 +1,56 @@
+"""What a target that is a server asks of its subjects' servers."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from dbhone.errors import ServerError
+from dbhone.experiment import server_target
+from dbhone.experiment.load import parse
+from dbhone.experiment.recorder import RunRecorder
+from dbhone.experiment.server_specs import server_workload
+from dbhone.experiment.server_target import ServerTarget
+from dbhone.experiment.warnings import ServerSetup
+from dbhone.instance.running_settings import RunningSettings
+from dbhone.instance.server import Server
+from tests.experiment.experiment_files import GOOD_SERVERS
+
+
+@pytest.mark.parametrize(("design", "servers"), [("", 4), ('[design]\nservers = "one"\n', 1)])
+def test_a_server_that_runs_alone_has_the_part_of_the_memory_that_it_is_measured_with(
+    monkeypatch: pytest.MonkeyPatch, design: str, servers: int
+) -> None:
+    monkeypatch.setattr("dbhone.instance.memory.memory_for", lambda _: 2**36)
+    experiment = parse(f"{GOOD_SERVERS}\n{design}", name="x.toml")
+    assert server_workload(experiment).servers == servers
+
+
+def test_a_server_that_did_not_answer_is_asked_again_for_what_it_took(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = iter((ServerError("it does not answer"), RunningSettings(given={}, told={})))
+    kept: list[str] = []
+
+    def ask(*_: object) -> RunningSettings:
+        answer = next(answers)
+        if isinstance(answer, ServerError):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(server_target, "ask", ask)
+    target = ServerTarget.__new__(ServerTarget)
+    target._asked = set()
+    setup = SimpleNamespace(chosen=SimpleNamespace(values={}))
+    target._setups = {"rel": cast("ServerSetup", setup)}
+    recorder = SimpleNamespace(keep_running=lambda name, _: kept.append(name))
+    target.recorder = cast("RunRecorder", recorder)
+    server = cast("Server", SimpleNamespace(pid=os.getpid(), open_files=0))
+    with pytest.raises(ServerError):
+        target._note_what_it_took("rel", server)
+    for _ in range(2):
+        target._note_what_it_took("rel", server)
+    assert kept == ["rel"], "once it has answered, it is asked no more"
