@@ -17,7 +17,7 @@ from dbhone.capture.servers.base import (
     load_server,
     parse_address,
 )
-from dbhone.errors import MachineError
+from dbhone.errors import MachineError, UsageError
 from tests.capture.addresses import address_of
 from tests.workload.live import started
 
@@ -113,6 +113,13 @@ def test_a_log_without_parameters_is_made_one_that_has_them(
 )
 def test_an_address_is_written_as_it_was_read(text: str) -> None:
     assert parse_address(text).text == text
+
+
+@pytest.mark.parametrize("query", ["sslmode=verify-full", "sslmode", "socket=/a&connect_timeout=5"])
+def test_an_option_of_an_address_that_would_be_ignored_is_refused(query: str) -> None:
+    with pytest.raises(UsageError, match=r"has the option '(sslmode|connect_timeout)'") as refused:
+        parse_address(f"postgresql://me@db1/shop?{query}")
+    assert "?socket=PATH" in (refused.value.hint or "")
 
 
 def test_a_server_that_does_not_listen_there_is_told_without_a_librarys_words() -> None:
