@@ -242,6 +242,8 @@ SCHEMAS = {
         "INSERT INTO of_part VALUES (5, 5)",
         "CREATE DOMAIN grade AS int CHECK (VALUE = 7)",
         "ALTER TABLE customer ADD grade grade DEFAULT 7",
+        "ALTER TABLE customer ADD CONSTRAINT late CHECK (born > '2100-01-01') NOT VALID",
+        "ALTER DOMAIN grade ADD CONSTRAINT odd CHECK (VALUE % 2 = 1) NOT VALID",
         "ANALYZE",
     ),
     "mariadb": (

@@ -71,14 +71,16 @@ _CHECKS = """\
 SELECT format('ALTER TABLE %I.%I DROP CONSTRAINT %I', n.nspname, c.relname, k.conname)
 FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
 JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE k.contype = 'c' AND k.conislocal AND c.relkind = 'r'
+WHERE k.contype = 'c' AND k.convalidated AND k.conislocal AND c.relkind = 'r'
   AND n.nspname NOT IN ('pg_catalog', 'information_schema')
 UNION ALL
 SELECT format('ALTER DOMAIN %I.%I DROP CONSTRAINT %I', n.nspname, t.typname, k.conname)
 FROM pg_constraint k JOIN pg_type t ON t.oid = k.contypid
 JOIN pg_namespace n ON n.oid = t.typnamespace
-WHERE k.contype = 'c' AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+WHERE k.contype = 'c' AND k.convalidated
+  AND n.nspname NOT IN ('pg_catalog', 'information_schema')
 ORDER BY 1"""
+"""Those that hold for all rows: pg_dump adds the others to filled tables, without a check."""
 _BY_EXPRESSION = """\
 SELECT format('INDEX %I ON ', c.relname)
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
