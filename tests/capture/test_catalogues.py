@@ -136,11 +136,12 @@ def test_the_rows_of_a_table_that_no_statistics_know_are_counted(
 TABLE = "CREATE TABLE `t` (\n  `id` int NOT NULL\n)"
 
 
-def made_up_of_mysql(creation: str) -> Catalogue:
-    """Return the catalogue of a MySQL with one table."""
+def made_up_of_mysql(creation: str, **others: int) -> Catalogue:
+    """Return the catalogue of a MySQL with one table, and with so many other things."""
+    counts = [others.get(name, 0) for name in ("views", "routines", "triggers", "sequences")]
     server = Asked(
         {
-            "information_schema.VIEWS": [(0, 0, 0)],
+            "information_schema.VIEWS": [counts],
             "information_schema.COLUMNS": [("t", "id", "int", "int", None, 10, 0, "NO")],
             "information_schema.TABLES": [("t", 3)],
             "SHOW CREATE TABLE": [("t", creation)],
@@ -173,6 +174,11 @@ def test_partitions_that_have_no_place_for_some_values_are_left_out(
     found = made_up_of_mysql(f"{TABLE} ENGINE=InnoDB{partitions}")
     assert f"{TABLE} ENGINE=InnoDB{partitions if is_kept else ''};\n" in found.before
     assert ("partitions of 1 table" in " ".join(found.left_out)) is not is_kept
+
+
+def test_what_is_not_written_is_told() -> None:
+    found = made_up_of_mysql(f"{TABLE} ENGINE=InnoDB", views=1, sequences=2)
+    assert found.left_out == ("1 views", "2 sequences")
 
 
 @pytest.mark.parametrize(

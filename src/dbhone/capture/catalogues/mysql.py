@@ -19,7 +19,8 @@ from dbhone.units import count_of
 _NUMBERS = "hone_numbers"
 _TABLES = """\
 SELECT TABLE_NAME, TABLE_ROWS FROM information_schema.TABLES
-WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE' ORDER BY TABLE_NAME"""
+WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')
+ORDER BY TABLE_NAME"""
 _COLUMNS = """\
 SELECT TABLE_NAME, COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_MAXIMUM_LENGTH,
   NUMERIC_PRECISION, NUMERIC_SCALE, IS_NULLABLE
@@ -41,7 +42,9 @@ _OTHERS = """\
 SELECT
   (SELECT COUNT(*) FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE()),
   (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()),
-  (SELECT COUNT(*) FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE())"""
+  (SELECT COUNT(*) FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE()),
+  (SELECT COUNT(*) FROM information_schema.TABLES
+   WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'SEQUENCE')"""
 _BEFORE = """\
 SET FOREIGN_KEY_CHECKS = 0;
 SET SQL_MODE = '';
@@ -185,7 +188,7 @@ class MysqlCatalogue(CatalogueReader):
             _creation(text, unsure[table.name]) for text, table in zip(here, tables, strict=True)
         ]
         (others,) = connection.rows(_OTHERS)
-        words = ("views", "routines", "triggers")
+        words = ("views", "routines", "triggers", "sequences")
         left_out = [f"{count} {word}" for count, word in zip(others, words, strict=True) if count]
         checks = sum(len(_CHECK.findall(text)) for text in made)
         if checks:
