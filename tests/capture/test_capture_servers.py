@@ -161,6 +161,29 @@ def test_a_refusal_is_no_missing_answer(
         load_server(protocol).connect(address, None)
 
 
+@pytest.mark.parametrize(
+    ("line", "password"),
+    [
+        (rb"db1:5432:shop:me:se\:cr\\et", r"se:cr\et"),
+        (b"*:*:*:*:se:cret", "se:cret"),
+        (rb"d\b1:*:sh\\op:me:no" + b"\n" + rb"*:*:s\hop:*:yes", "yes"),
+        (b"# caf\xe9\n*:*:shop:me:secret", "secret"),
+        (b"*:*:shop:me:secret\r\n", "secret"),
+        (b"*:*:shop:other:secret", None),
+    ],
+)
+def test_a_password_file_is_read_as_the_servers_own_clients_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: bytes, password: str | None
+) -> None:
+    file = tmp_path / "pgpass"
+    file.write_bytes(line)
+    file.chmod(0o600)
+    monkeypatch.setenv("PGPASSFILE", str(file))
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    address = parse_address("postgresql://me@db1/shop")
+    assert load_server("postgresql").password(address) == password
+
+
 class Tables(Connection):
     """A MySQL whose log is off and empty, and that refuses what a test says."""
 
