@@ -184,6 +184,21 @@ def test_a_password_file_is_read_as_the_servers_own_clients_read_it(
     assert load_server("postgresql").password(address) == password
 
 
+@pytest.mark.parametrize(
+    ("answers", "prefix"),
+    [
+        ({"SHOW log_destination": "csvlog", "pg_current_logfile(csvlog)": "a.csv"}, None),
+        ({"SHOW log_destination": "stderr", "pg_current_logfile(stderr)": "a.log"}, "%m [%p] "),
+    ],
+)
+def test_only_a_log_to_stderr_has_a_line_prefix(
+    answers: dict[str, str], prefix: str | None
+) -> None:
+    settings = {"SHOW logging_collector": "on", "SHOW log_line_prefix": "%m [%p] "}
+    log = load_server("postgresql").log(Scripted(settings | answers | {"pg_stat_file(": "0"}))
+    assert log.line_prefix == prefix
+
+
 class Tables(Connection):
     """A MySQL whose log is off and empty, and that refuses what a test says."""
 

@@ -117,7 +117,8 @@ class _Files(ServerLog):
 
     def look(self) -> None:
         self._look_for_files()
-        self.line_prefix = self._connection.value("SHOW log_line_prefix") or None
+        if self._kind in (None, "stderr"):
+            self.line_prefix = self._connection.value("SHOW log_line_prefix") or None
 
     def _look_for_files(self) -> None:
         path = self._of_cluster
