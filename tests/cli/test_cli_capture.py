@@ -77,7 +77,7 @@ def test_each_note_of_a_killed_capture_is_tried_and_one_that_cannot_be_read_is_t
     for port in (1, 2):
         address = {"protocol": "postgresql", "host": "::1", "port": port}
         address |= {"user": "me", "database": "shop", "socket": ""}
-        note = {"address": address, "hone": 0, "watcher": 0, "put_back": ["SELECT 1"]}
+        note = {"address": address, "hone": [1, 0], "watcher": [1, 0], "put_back": ["SELECT 1"]}
         (folder / f"{port}.json").write_text(json.dumps(note))
     said = hone("capture", "--put-back", code=1).stderr
     assert "0.json, which says at which, cannot be read" in said
