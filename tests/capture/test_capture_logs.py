@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.capture.capture import Captured, CaptureOptions, capture
+from dbhone.capture.logs.base import Clock
 from dbhone.capture.sessions import TOO_LARGE
 from dbhone.capture.sql import MYSQL, OF_ROUTINE, POSTGRESQL
 from dbhone.errors import UsageError
@@ -333,6 +334,74 @@ def test_lines_that_are_no_log_are_counted_and_the_first_are_shown(tmp_path: Pat
     assert [line.line for line in found.header.unread.first] == [21, 41]
     assert found.header.unread.first[0].text == "garbage \0 one"
     assert found.header.statements == 106
+
+
+POSTGRESQL_LOGS = (
+    written_logs.postgresql_stderr,
+    written_logs.postgresql_csv,
+    written_logs.postgresql_json,
+)
+GENERAL = "{}\t    4 Query\tSELECT 1\n{}\t    4 Query\tSELECT 2\n"
+
+
+def minutes_between(folder: Path, log: str) -> float:
+    """Return how long after the first transaction of a log the second one began."""
+    captured(folder, log)
+    file = folder / "a.workload"
+    first, second = (each.began for each in read_transactions(file, read_header(file)))
+    return (second - first) / 60e6
+
+
+def _timed(write: Callable[[list[Line]], str], first: str, second: str) -> str:
+    asked = [Line(at, 1, Asked(f"SELECT {at}", None, 0)) for at in (0, 2000)]
+    log = write(asked)
+    assert "2026-05-04 10:20:32.000 UTC" in log
+    log = log.replace("2026-05-04 10:20:30.000 UTC", first)
+    return log.replace("2026-05-04 10:20:32.000 UTC", second)
+
+
+@pytest.mark.parametrize("write", POSTGRESQL_LOGS)
+@pytest.mark.parametrize(
+    ("zones", "minutes"),
+    [(("+02", "+01"), 20), (("-0230", "-0330"), 20), (("CEST", "CET"), 20), (("GMT", "GMT"), -40)],
+)
+def test_the_times_of_postgresql_go_on_when_daylight_saving_time_ends(
+    tmp_path: Path, write: Callable[[list[Line]], str], zones: tuple[str, str], minutes: int
+) -> None:
+    first, second = (
+        f"2026-10-25 {time}:00.000 {zone}"
+        for time, zone in zip(("02:50", "02:10"), zones, strict=True)
+    )
+    assert minutes_between(tmp_path, _timed(write, first, second)) == minutes
+
+
+def test_a_prefix_without_milliseconds_has_a_zone_too(tmp_path: Path) -> None:
+    stamp = "2026-10-25 02:{}:00 {}:10.0.0.{}(5432):me@shop:[7]:LOG:  statement: SELECT 1\n"
+    log = stamp.format("50", "CEST", 1) + stamp.format("10", "CET", 2)
+    assert minutes_between(tmp_path, log) == 20
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "minutes"),
+    [
+        ("2026-10-25T02:50:00.000000+02:00", "2026-10-25T02:10:00.000000+01:00", 20),
+        ("2026-10-25T02:50:00.000000Z", "2026-10-25T02:51:30.000000Z", 1.5),
+        ("261025  2:50:00", "261025  2:10:00", 20),
+        ("261025  2:50:00", "261025  2:49:57", -0.05),
+        ("261025  2:50:00", "261024  2:49:00", -24 * 60 - 1),
+    ],
+)
+def test_the_times_of_mysql_go_on_when_daylight_saving_time_ends(
+    tmp_path: Path, first: str, second: str, minutes: float
+) -> None:
+    assert minutes_between(tmp_path, GENERAL.format(first, second)) == pytest.approx(minutes)
+
+
+def test_lines_of_sessions_that_write_at_the_same_time_may_change_places() -> None:
+    clock = Clock()
+    times = [("02:59:59", "CEST"), ("02:00:00", "CET"), ("02:59:59", "CEST"), ("02:00:01", "CET")]
+    first, *others = [clock.second(f"2026-10-25 {time}", zone) for time, zone in times]
+    assert [(each - first) / 1e6 for each in others] == [1, 0, 2]
 
 
 def test_bytes_that_are_no_utf8_come_back(tmp_path: Path) -> None:

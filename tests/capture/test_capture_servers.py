@@ -17,7 +17,7 @@ from dbhone.capture.servers.base import (
     load_server,
     parse_address,
 )
-from dbhone.errors import MachineError
+from dbhone.errors import MachineError, UsageError
 from tests.capture.addresses import address_of
 from tests.workload.live import started
 
@@ -115,6 +115,13 @@ def test_an_address_is_written_as_it_was_read(text: str) -> None:
     assert parse_address(text).text == text
 
 
+@pytest.mark.parametrize("query", ["sslmode=verify-full", "sslmode", "socket=/a&connect_timeout=5"])
+def test_an_option_of_an_address_that_would_be_ignored_is_refused(query: str) -> None:
+    with pytest.raises(UsageError, match=r"has the option '(sslmode|connect_timeout)'") as refused:
+        parse_address(f"postgresql://me@db1/shop?{query}")
+    assert "?socket=PATH" in (refused.value.hint or "")
+
+
 def test_a_server_that_does_not_listen_there_is_told_without_a_librarys_words() -> None:
     server = load_server("postgresql")
     address = parse_address("postgresql://me@127.0.0.1:1/shop")
@@ -152,6 +159,44 @@ def test_a_refusal_is_no_missing_answer(
     address = parse_address(f"{protocol}://me@db1/shop")
     with pytest.raises(kind):
         load_server(protocol).connect(address, None)
+
+
+@pytest.mark.parametrize(
+    ("line", "password"),
+    [
+        (rb"db1:5432:shop:me:se\:cr\\et", r"se:cr\et"),
+        (b"*:*:*:*:se:cret", "se:cret"),
+        (rb"d\b1:*:sh\\op:me:no" + b"\n" + rb"*:*:s\hop:*:yes", "yes"),
+        (b"# caf\xe9\n*:*:shop:me:secret", "secret"),
+        (b"*:*:shop:me:secret\r\n", "secret"),
+        (b"*:*:shop:other:secret", None),
+    ],
+)
+def test_a_password_file_is_read_as_the_servers_own_clients_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: bytes, password: str | None
+) -> None:
+    file = tmp_path / "pgpass"
+    file.write_bytes(line)
+    file.chmod(0o600)
+    monkeypatch.setenv("PGPASSFILE", str(file))
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    address = parse_address("postgresql://me@db1/shop")
+    assert load_server("postgresql").password(address) == password
+
+
+@pytest.mark.parametrize(
+    ("answers", "prefix"),
+    [
+        ({"SHOW log_destination": "csvlog", "pg_current_logfile(csvlog)": "a.csv"}, None),
+        ({"SHOW log_destination": "stderr", "pg_current_logfile(stderr)": "a.log"}, "%m [%p] "),
+    ],
+)
+def test_only_a_log_to_stderr_has_a_line_prefix(
+    answers: dict[str, str], prefix: str | None
+) -> None:
+    settings = {"SHOW logging_collector": "on", "SHOW log_line_prefix": "%m [%p] "}
+    log = load_server("postgresql").log(Scripted(settings | answers | {"pg_stat_file(": "0"}))
+    assert log.line_prefix == prefix
 
 
 class Tables(Connection):

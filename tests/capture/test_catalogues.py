@@ -133,6 +133,54 @@ def test_the_rows_of_a_table_that_no_statistics_know_are_counted(
     assert [table.rows for table in found.tables] == [7, 8]
 
 
+TABLE = "CREATE TABLE `t` (\n  `id` int NOT NULL\n)"
+
+
+def made_up_of_mysql(creation: str, **others: int) -> Catalogue:
+    """Return the catalogue of a MySQL with one table, and with so many other things."""
+    counts = [others.get(name, 0) for name in ("views", "routines", "triggers", "sequences")]
+    server = Asked(
+        {
+            "information_schema.VIEWS": [counts],
+            "information_schema.COLUMNS": [("t", "id", "int", "int", None, 10, 0, "NO")],
+            "information_schema.TABLES": [("t", 3)],
+            "SHOW CREATE TABLE": [("t", creation)],
+        }
+    )
+    return load_catalogue("mysql").read(server, parse_address("mysql://me@db1/shop"), None)
+
+
+_LIST = "PARTITION BY LIST (`id`)\n(PARTITION a VALUES IN (7) ENGINE = InnoDB)"
+_RANGE = "PARTITION BY RANGE  COLUMNS(`id`)\n(PARTITION a VALUES LESS THAN (7) ENGINE = InnoDB{})"
+_REST = ",\n PARTITION b VALUES LESS THAN (MAXVALUE) ENGINE = InnoDB"
+
+
+@pytest.mark.parametrize(
+    ("partitions", "is_kept"),
+    [
+        (f"\n/*!50100 {_LIST} */", False),
+        (f"\n {_LIST}", False),
+        (f"\n/*!50500 {_RANGE.format('')} */", False),
+        (f"\n {_RANGE.format('')}", False),
+        (f"\n/*!50500 {_RANGE.format(_REST)} */", True),
+        (f"\n {_RANGE.format(_REST)}", True),
+        ("\n PARTITION BY KEY (`id`)\nPARTITIONS 4", True),
+        (r" COMMENT='\n PARTITION BY LIST'", True),
+    ],
+)
+def test_partitions_that_have_no_place_for_some_values_are_left_out(
+    partitions: str, is_kept: bool
+) -> None:
+    found = made_up_of_mysql(f"{TABLE} ENGINE=InnoDB{partitions}")
+    assert f"{TABLE} ENGINE=InnoDB{partitions if is_kept else ''};\n" in found.before
+    assert ("partitions of 1 table" in " ".join(found.left_out)) is not is_kept
+
+
+def test_what_is_not_written_is_told() -> None:
+    found = made_up_of_mysql(f"{TABLE} ENGINE=InnoDB", views=1, sequences=2)
+    assert found.left_out == ("1 views", "2 sequences")
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -142,17 +190,7 @@ def test_the_rows_of_a_table_that_no_statistics_know_are_counted(
     ],
 )
 def test_a_table_that_lies_on_another_server_becomes_one_like_others(options: str) -> None:
-    creation = f"CREATE TABLE `t` (\n  `id` int NOT NULL\n) ENGINE={options}"
-    server = Asked(
-        {
-            "information_schema.VIEWS": [(0, 0, 0)],
-            "information_schema.COLUMNS": [("t", "id", "int", "int", None, 10, 0, "NO")],
-            "information_schema.TABLES": [("t", 3)],
-            "SHOW CREATE TABLE": [("t", creation)],
-        }
-    )
-    address = parse_address("mysql://me@db1/shop")
-    found = load_catalogue("mysql").read(server, address, None)
+    found = made_up_of_mysql(f"{TABLE} ENGINE={options}")
     assert "CREATE TABLE `t` (\n  `id` int NOT NULL\n) DEFAULT CHARSET=utf8mb4;\n" in found.before
     assert "secret" not in found.before
     assert found.left_out == ("on which other servers 1 of the tables are",)

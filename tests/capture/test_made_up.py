@@ -242,6 +242,12 @@ SCHEMAS = {
         "INSERT INTO of_part VALUES (5, 5)",
         "CREATE DOMAIN grade AS int CHECK (VALUE = 7)",
         "ALTER TABLE customer ADD grade grade DEFAULT 7",
+        "ALTER TABLE customer ADD CONSTRAINT late CHECK (born > '2100-01-01') NOT VALID",
+        "ALTER DOMAIN grade ADD CONSTRAINT odd CHECK (VALUE % 2 = 1) NOT VALID",
+        "CREATE MATERIALIZED VIEW names AS SELECT DISTINCT name FROM customer",
+        "CREATE MATERIALIZED VIEW first_letters AS SELECT DISTINCT left(name, 1) FROM names",
+        "CREATE MATERIALIZED VIEW unfit AS"
+        " SELECT 1 / count(*) FILTER (WHERE name LIKE 'sec%') FROM customer",
         "ANALYZE",
     ),
     "mariadb": (
@@ -261,9 +267,17 @@ SCHEMAS = {
         " UNHEX(MD5(i)), 1.25 FROM n",
         "INSERT INTO item (customer, place, ok) SELECT c.id, p.place, 1 FROM customer c,"
         " (SELECT 0 place UNION SELECT 1 UNION SELECT 2) p WHERE c.id <= 400",
-        "ANALYZE TABLE customer, item",
+        "CREATE TABLE price (id INT PRIMARY KEY, amount INT) WITH SYSTEM VERSIONING",
+        "INSERT INTO price SELECT id, 7 FROM customer",
+        "UPDATE price SET amount = 8 WHERE id < 9",
+        "CREATE TABLE shelf (id INT PRIMARY KEY) PARTITION BY LIST (id)"
+        " (PARTITION a VALUES IN (70), PARTITION b VALUES IN (80))",
+        "INSERT INTO shelf VALUES (70), (80)",
+        "CREATE SEQUENCE counter",
+        "ANALYZE TABLE customer, item, price, shelf",
     ),
 }
+ALSO_FILLED = {"postgresql": ("names", "first_letters"), "mariadb": ("price", "shelf")}
 
 
 @pytest.mark.integration
@@ -290,6 +304,9 @@ def test_a_servers_own_tables_are_made_up_elsewhere(name: str) -> None:
         for table, rows in expected.items():
             (found,) = live.ask(f"SELECT count(*) FROM {table}")
             assert int(found) == rows
+        for filled in ALSO_FILLED[name]:
+            (found,) = live.ask(f"SELECT count(*) FROM {filled}")
+            assert int(found) > 0
         (pairs,) = live.ask(
             "SELECT count(*) FROM item JOIN customer ON customer.id = item.customer"
         )

@@ -49,6 +49,25 @@ def test_wrong_use_is_told_with_what_to_do(hone: Hone) -> None:
     assert "--for 10m" in hone(*live, code=2).stderr
 
 
+def test_an_option_that_would_not_be_used_is_refused(hone: Hone) -> None:
+    prefix = ("--line-prefix", "%m [%p] ", "-o", "a.workload")
+    for name, title in (
+        ("mariadb-10.11-slow.log", "slow log"),
+        ("postgresql-15-csvlog.csv", "csv"),
+    ):
+        said = hone("capture", str(GOLDEN / name), *prefix, code=2).stderr
+        assert "there is no log with a line prefix" in said
+        assert title in said
+    live = ("--server", "postgresql://me@127.0.0.1:1/shop", "--for", "1m")
+    assert "leave it out" in hone("capture", *live, *prefix, code=2).stderr
+    for other in (["a.log"], ["-o", "a.workload"], live[:2]):
+        assert "does nothing else" in hone("capture", "--put-back", *other, code=2).stderr
+
+
+def test_it_says_that_there_is_nothing_to_put_back(hone: Hone) -> None:
+    assert "no settings to restore" in hone("capture", "--put-back").stderr
+
+
 def test_each_note_of_a_killed_capture_is_tried_and_one_that_cannot_be_read_is_told(
     hone: Hone,
 ) -> None:
@@ -58,7 +77,7 @@ def test_each_note_of_a_killed_capture_is_tried_and_one_that_cannot_be_read_is_t
     for port in (1, 2):
         address = {"protocol": "postgresql", "host": "::1", "port": port}
         address |= {"user": "me", "database": "shop", "socket": ""}
-        note = {"address": address, "hone": 0, "watcher": 0, "put_back": ["SELECT 1"]}
+        note = {"address": address, "hone": [1, 0], "watcher": [1, 0], "put_back": ["SELECT 1"]}
         (folder / f"{port}.json").write_text(json.dumps(note))
     said = hone("capture", "--put-back", code=1).stderr
     assert "0.json, which says at which, cannot be read" in said

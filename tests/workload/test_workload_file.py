@@ -24,7 +24,12 @@ from dbhone.workload.replay_file import Half, group_of, parts_of, write_half, wr
 from dbhone.workload.suite import ServerSet
 from dbhone.workload.suite_tasks import tasks
 from dbhone.workload.task import Scale, Task, plain
-from dbhone.workload.workload_file import WorkloadWriter, read_header, read_transactions
+from dbhone.workload.workload_file import (
+    WorkloadWriter,
+    read_header,
+    read_transactions,
+    written,
+)
 
 LOG = Path(__file__).parents[1] / "golden" / "capture" / "postgresql-15-csvlog.csv"
 
@@ -216,6 +221,17 @@ def test_a_line_that_cannot_be_written_is_no_fault_of_the_log(
 
     with pytest.raises(error, match="writ"):
         WorkloadWriter(Failing(), Path("shop.workload")).line("[]\n")
+
+
+def test_two_captures_into_one_file_do_not_mix(workload: Path, tmp_path: Path) -> None:
+    path = tmp_path / "b.workload"
+    with written(path) as first, written(path) as second:
+        for number, writer in enumerate((first, second)):
+            writer.line(f"[{number}]\n")
+            writer.header = read_header(workload)
+    with zipfile.ZipFile(path) as file:
+        assert file.read("transactions.jsonl") == b"[0]\n"
+    assert {each.name for each in tmp_path.iterdir()} == {"a.workload", "b.workload"}
 
 
 @pytest.mark.parametrize("limit", ["LONGEST_LINE", "LONGEST_HEADER"])

@@ -67,6 +67,12 @@ def capture(
     protocols = {found.protocol for found in known.values()}
     if len(protocols) > 1:
         raise UsageError("the logs are of servers that speak different protocols")
+    has_prefix = any(isinstance(found, PostgresqlStderr) for found in known.values())
+    if options.line_prefix is not None and not has_prefix:
+        titles = ", ".join(sorted({found.title for found in known.values()}))
+        raise UsageError(
+            f"there is no log with a line prefix: {titles} has none", hint="leave --line-prefix out"
+        )
     with written(output) as writer:
         return _Capture(protocols.pop(), writer, options).read(known)
 

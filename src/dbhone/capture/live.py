@@ -40,6 +40,8 @@ _FOLDER = "logging"
 _LOOK = 1.0
 _PATIENCE = 600.0
 """Seconds for which the watcher tries to put settings back while the server does not answer."""
+_START = 18
+"""The field of /proc/PID/stat with a process's start, counted from the one behind its state."""
 _DONE = b"."
 
 Ask = Callable[[str], str | None]
@@ -61,7 +63,7 @@ def left_on(home: Home) -> tuple[tuple[LeftOn, ...], tuple[Path, ...]]:
     for file in sorted((home.root / _FOLDER).glob("*.json")):
         try:
             found = json.loads(file.read_text(encoding="utf-8"))
-            if not _is_alive(int(found["watcher"])) and not _is_alive(int(found["hone"])):
+            if not _is_alive(found["watcher"]) and not _is_alive(found["hone"]):
                 notes.append(
                     LeftOn(
                         file=file,
@@ -271,8 +273,8 @@ def _logging(
     with _watched(address, password, statements, note) as watcher:
         content = {
             "address": dataclasses.asdict(address),
-            "hone": os.getpid(),
-            "watcher": watcher,
+            "hone": _identity(os.getpid()),
+            "watcher": _identity(watcher),
             "put_back": (*statements.put_back, *statements.remove),
         }
         write_whole(note, json.dumps(content))
@@ -358,6 +360,16 @@ def _put_back_patiently(
             time.sleep(1)
 
 
-def _is_alive(process: int) -> bool:
-    """Return whether a process of this number is a hone: numbers are used again."""
-    return "hone" in text_if_there(Path(f"/proc/{process}/cmdline"))
+def _identity(process: int) -> list[int]:
+    """Return the number of a process and its start, since numbers are used again.
+
+    The start is in the kernel's ticks, by proc_pid_stat(5), 0 for a process that has ended.
+    """
+    stat = text_if_there(Path(f"/proc/{process}/stat"))
+    state, *fields = stat.rpartition(")")[2].split() or ["X"]
+    return [process, 0 if state in ("X", "Z") else int(fields[_START])]
+
+
+def _is_alive(identity: list[int]) -> bool:
+    process, start = identity
+    return bool(start) and _identity(process)[1] == start

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence, Sized
@@ -163,27 +164,36 @@ def written(path: Path) -> Iterator[WorkloadWriter]:
 
     Raises UsageError where it cannot be written, MachineError for a full disk.
     """
-    draft = path.with_name(f".{path.name}.part")
+    draft = None
     try:
         # Only the user may read it: it holds what the queries of a server hold.
-        descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
-        with (
-            os.fdopen(descriptor, "w+b") as raw,
-            zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION) as file,
-        ):
-            with file.open(_TRANSACTIONS, "w", force_zip64=True) as member:
-                writer = WorkloadWriter(member, path)
-                yield writer
-            assert writer.header is not None, "a workload file has a header"
-            # ASCII: a text may hold undecodable bytes, as surrogates.
-            header = json.dumps(writer.header.model_dump(mode="python"))
-            _check_length(header, LONGEST_HEADER, path)
-            file.writestr(_HEADER, header)
+        descriptor, name = tempfile.mkstemp(
+            prefix=f".{path.name}.", suffix=".part", dir=path.parent
+        )
+        draft = Path(name)
+        with os.fdopen(descriptor, "w+b") as raw:
+            yield from _members(raw, path)
+            raw.flush()
+            os.fsync(raw.fileno())
         draft.replace(path)
     except OSError as error:
         raise _unwritable(error, path) from error
     finally:
-        draft.unlink(missing_ok=True)
+        if draft is not None:
+            draft.unlink(missing_ok=True)
+
+
+def _members(raw: IO[bytes], path: Path) -> Iterator[WorkloadWriter]:
+    """Yield a writer of the transactions, then write the header."""
+    with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION) as file:
+        with file.open(_TRANSACTIONS, "w", force_zip64=True) as member:
+            writer = WorkloadWriter(member, path)
+            yield writer
+        assert writer.header is not None, "a workload file has a header"
+        # ASCII: a text may hold undecodable bytes, as surrogates.
+        header = json.dumps(writer.header.model_dump(mode="python"))
+        _check_length(header, LONGEST_HEADER, path)
+        file.writestr(_HEADER, header)
 
 
 class WorkloadWriter:

@@ -14,11 +14,13 @@ from dbhone.capture.catalogues.base import CatalogueReader, by_table, foreign_ke
 from dbhone.capture.made_up import Catalogue, Column, RowDialect, Table
 from dbhone.capture.servers.base import Address, Connection
 from dbhone.errors import UsageError
+from dbhone.units import count_of
 
 _NUMBERS = "hone_numbers"
 _TABLES = """\
 SELECT TABLE_NAME, TABLE_ROWS FROM information_schema.TABLES
-WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE' ORDER BY TABLE_NAME"""
+WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')
+ORDER BY TABLE_NAME"""
 _COLUMNS = """\
 SELECT TABLE_NAME, COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_MAXIMUM_LENGTH,
   NUMERIC_PRECISION, NUMERIC_SCALE, IS_NULLABLE
@@ -40,7 +42,9 @@ _OTHERS = """\
 SELECT
   (SELECT COUNT(*) FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE()),
   (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()),
-  (SELECT COUNT(*) FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE())"""
+  (SELECT COUNT(*) FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE()),
+  (SELECT COUNT(*) FROM information_schema.TABLES
+   WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'SEQUENCE')"""
 _BEFORE = """\
 SET FOREIGN_KEY_CHECKS = 0;
 SET SQL_MODE = '';
@@ -52,6 +56,11 @@ _ENOUGH = 9
 """So many letters of a made-up text tell any two rows apart: the number of the row begins it."""
 _CHECK = re.compile(r"^(\s+CONSTRAINT `(?:[^`]|``)+` CHECK \(.*\))(?=,?$)", re.MULTILINE)
 _ELSEWHERE = re.compile(r"^\) ENGINE=(?:FEDERATED|CONNECT|SPIDER)\b.*\Z", re.MULTILINE | re.DOTALL)
+_PARTITIONED = re.compile(
+    r"\n(?:/\*!\d+)? PARTITION BY (?:LIST|RANGE)\b(?!.* VALUES LESS THAN \(?MAXVALUE\b).*\Z",
+    re.DOTALL,
+)
+"""Partitions that have no place for some values: MySQL writes them as a comment for itself."""
 _CHARACTERS = re.compile(r" DEFAULT CHARSET=\w+")
 _BINARY = 16
 """The bytes of an MD5."""
@@ -173,9 +182,13 @@ class MysqlCatalogue(CatalogueReader):
         indexes = connection.rows(_INDEXES)
         tables = _tables(connection, indexes)
         unsure = _unsure_keys(indexes, tables)
-        made = [_creation(connection, table, unsure[table.name]) for table in tables]
+        shown = [str(connection.rows(f"SHOW CREATE TABLE {one.name}")[0][1]) for one in tables]
+        here = [_without_elsewhere(text) for text in shown]
+        made = [
+            _creation(text, unsure[table.name]) for text, table in zip(here, tables, strict=True)
+        ]
         (others,) = connection.rows(_OTHERS)
-        words = ("views", "routines", "triggers")
+        words = ("views", "routines", "triggers", "sequences")
         left_out = [f"{count} {word}" for count, word in zip(others, words, strict=True) if count]
         checks = sum(len(_CHECK.findall(text)) for text in made)
         if checks:
@@ -183,6 +196,12 @@ class MysqlCatalogue(CatalogueReader):
         elsewhere = sum(" ENGINE=" not in text for text in made)
         if elsewhere:
             left_out.append(f"on which other servers {elsewhere} of the tables are")
+        unparted = sum(_PARTITIONED.search(text) is not None for text in here)
+        if unparted:
+            left_out.append(
+                f"the partitions of {count_of(unparted, 'table')}, which have no place for some"
+                " values"
+            )
         if any(unsure.values()):
             left_out.append("the uniqueness of keys with expressions or short beginnings of texts")
         return Catalogue(
@@ -193,17 +212,22 @@ class MysqlCatalogue(CatalogueReader):
         )
 
 
-def _creation(connection: Connection, table: Table, unsure: Collection[str]) -> str:
-    """Return what makes a table, without where files and other servers are and the next row.
-
-    Checks are not enforced, and ``unsure`` keys need not be unique: made-up rows may not pass.
-    """
-    text = str(connection.rows(f"SHOW CREATE TABLE {table.name}")[0][1])
+def _without_elsewhere(text: str) -> str:
+    """Return what makes a table without how another server is reached, which has a password."""
     elsewhere = _ELSEWHERE.search(text)
-    if elsewhere is not None:
-        # How another server is reached has its password.
-        characters = _CHARACTERS.search(elsewhere[0])
-        text = text[: elsewhere.start()] + ")" + (characters[0] if characters else "")
+    if elsewhere is None:
+        return text
+    characters = _CHARACTERS.search(elsewhere[0])
+    return text[: elsewhere.start()] + ")" + (characters[0] if characters else "")
+
+
+def _creation(text: str, unsure: Collection[str]) -> str:
+    """Return what makes a table, without where files are and the next row.
+
+    Checks are not enforced, ``unsure`` keys need not be unique, and partitions have a place for all
+    values: made-up rows may not fit otherwise.
+    """
+    text = _PARTITIONED.sub("", text)
     text = re.sub(r" (?:DATA|INDEX) DIRECTORY='[^']*'", "", text)
     text = re.sub(r" AUTO_INCREMENT=\d+", "", text)
     for key in unsure:

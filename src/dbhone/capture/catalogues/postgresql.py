@@ -71,18 +71,38 @@ _CHECKS = """\
 SELECT format('ALTER TABLE %I.%I DROP CONSTRAINT %I', n.nspname, c.relname, k.conname)
 FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
 JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE k.contype = 'c' AND k.conislocal AND c.relkind = 'r'
+WHERE k.contype = 'c' AND k.convalidated AND k.conislocal AND c.relkind = 'r'
   AND n.nspname NOT IN ('pg_catalog', 'information_schema')
 UNION ALL
 SELECT format('ALTER DOMAIN %I.%I DROP CONSTRAINT %I', n.nspname, t.typname, k.conname)
 FROM pg_constraint k JOIN pg_type t ON t.oid = k.contypid
 JOIN pg_namespace n ON n.oid = t.typnamespace
-WHERE k.contype = 'c' AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+WHERE k.contype = 'c' AND k.convalidated
+  AND n.nspname NOT IN ('pg_catalog', 'information_schema')
 ORDER BY 1"""
+"""Those that hold for all rows: pg_dump adds the others to filled tables, without a check."""
 _BY_EXPRESSION = """\
 SELECT format('INDEX %I ON ', c.relname)
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE i.indisunique AND i.indexprs IS NOT NULL"""
+_MATERIALIZED = """\
+SELECT format('%I.%I', n.nspname, c.relname)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'm' AND c.relispopulated
+  AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%'
+  AND NOT EXISTS (SELECT FROM pg_depend d
+                  WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+ORDER BY c.oid"""
+"""The materialized views that have rows, each behind those of which it was made."""
+_REFRESH = """\
+DO $refresh$
+BEGIN
+  REFRESH MATERIALIZED VIEW {view};
+EXCEPTION WHEN OTHERS THEN
+  RAISE WARNING 'a materialized view stays empty: %', SQLERRM;
+END $refresh$;
+"""
+"""Made-up rows may not do for a view, which is no reason not to have the others."""
 _QUOTED = r"(?:[^'\";]|'[^']*'|\"[^\"]*\")*"
 _USER_MAPPING = re.compile(rf"^CREATE USER MAPPING FOR {_QUOTED};\n", re.MULTILINE)
 _SERVER = re.compile(
@@ -231,9 +251,10 @@ class PostgresqlCatalogue(CatalogueReader):
             left_out.append(f"{count_of(dropped, 'foreign key')} to tables without made-up rows")
         if by_expression:
             left_out.append("the uniqueness of indexes by expressions")
+        views = [str(row[0]) for row in connection.rows(_MATERIALIZED)]
         return Catalogue(
             before="".join((before, *(f"{check};\n" for check in checks))),
-            after=after,
+            after="".join((after, *(_REFRESH.format(view=view) for view in views))),
             tables=tables,
             left_out=tuple(left_out),
         )

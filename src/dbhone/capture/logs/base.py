@@ -166,19 +166,56 @@ def _read_cut(reader: LogReader, text: str) -> None:
         reader.not_read(text, done, len(text))
 
 
+_OFFSET = re.compile(r"([+-])(\d\d)(?::?(\d\d))?")
+_SECOND = 1_000_000
+_HALF_HOUR = 1800 * _SECOND
+_DISORDER = 60 * _SECOND
+"""How far a line may lie behind the one before it: sessions write at the same time."""
+_SET_BACK = range(_HALF_HOUR // 2, 4 * _HALF_HOUR)
+"""How far clocks without a zone lie behind when daylight saving time ends."""
+
+
 class Clock:
-    """Turns the times of a log, ``2026-11-24 21:20:59``, into microseconds, whatever their zone."""
+    """Turns the times of a log into microseconds that go on when daylight saving time ends.
+
+    The offset of a zone such as ``+02:00`` is applied. That of a zone such as ``CET`` is not known:
+    such times count as UTC. Where the zone changes and the clock is set back, the later times get
+    as many half hours as it takes. So do times without a zone.
+    """
 
     def __init__(self) -> None:
-        self._text = ""
+        self._text = self._zone = ""
         self._at = 0
+        self._latest = 0
+        self._added: dict[str, int] = {}
+        self._added_last = 0
 
-    def second(self, text: str) -> int:
+    def second(self, text: str, zone: str = "") -> int:
         """Return the microseconds of a second that is written ``YYYY-MM-DD HH:MM:SS``."""
-        if text != self._text:
+        if text != self._text or zone != self._zone:
             moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
-            self._text, self._at = text, int(moment.timestamp()) * 1_000_000
+            self._at = self._continued(int(moment.timestamp()) * _SECOND, zone)
+            self._text, self._zone = text, zone
         return self._at
+
+    def millisecond(self, text: str) -> int:
+        """Return the microseconds of a time that is written ``YYYY-MM-DD HH:MM:SS.MMM ZONE``."""
+        return self.second(text[:19], text[24:]) + int(text[20:23]) * 1000
+
+    def _continued(self, at: int, zone: str) -> int:
+        """Return a time so that it lies behind those before it, about."""
+        offset = _OFFSET.fullmatch(zone)
+        if offset is not None:
+            minutes = int(offset[2]) * 60 + int(offset[3] or 0)
+            return at - int(f"{offset[1]}1") * minutes * 60 * _SECOND
+        added = self._added.get(zone, self._added_last)
+        behind = self._latest - at - added
+        is_new = zone not in self._added
+        if (is_new and behind > _DISORDER) if zone else behind in _SET_BACK:
+            added += -(-behind // _HALF_HOUR) * _HALF_HOUR
+        self._added[zone] = self._added_last = added
+        self._latest = max(self._latest, at + added)
+        return at + added
 
 
 def head_of(file: BinaryIO) -> str:

@@ -8,7 +8,6 @@ began.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 
 from dbhone.capture.logs._mysql import ENDS, MysqlRecordReader
 from dbhone.capture.logs.base import Clock, LogFormat
@@ -55,9 +54,10 @@ class GeneralReader(MysqlRecordReader):
 
     def _moment(self, time: str) -> int:
         if "T" in time:
-            return self._clock.second(f"{time[:10]} {time[11:19]}") + int(time[20:26])
-        moment = datetime.strptime(time.replace("  ", " 0"), "%y%m%d %H:%M:%S").replace(tzinfo=UTC)
-        return int(moment.timestamp()) * 1_000_000
+            second = self._clock.second(f"{time[:10]} {time[11:19]}", time[26:])
+            return second + int(time[20:26])
+        day = f"20{time[:2]}-{time[2:4]}-{time[4:6]}"
+        return self._clock.second(f"{day} {time[7:].replace(' ', '0')}")
 
 
 class MysqlGeneral(LogFormat):

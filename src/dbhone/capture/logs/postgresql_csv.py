@@ -12,7 +12,7 @@ _Q = r'(?:"[^"]*(?:""[^"]*)*")?'
 _TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}"
 _BEGINNING = re.compile(rf"\n{_TIME} [^\s,]+,{_Q},{_Q},\d*,")
 _RECORD = re.compile(
-    rf"\n({_TIME}) [^\s,]+,{_Q},({_Q}),\d*,{_Q},([0-9a-f.]*),\d*,{_Q},[^,\n]*,[^,\n]*,[^,\n]*,"
+    rf"\n({_TIME} [^\s,]+),{_Q},({_Q}),\d*,{_Q},([0-9a-f.]*),\d*,{_Q},[^,\n]*,[^,\n]*,[^,\n]*,"
     # Severity, SQLSTATE, message, detail; hint, internal query and position, context; the query.
     rf"([A-Z0-9]+),[^,\n]*,({_Q}),({_Q}),{_Q},{_Q},[^,\n]*,{_Q},({_Q})"
     rf"(?:,(?:{_Q}|[^\",\n]*))*(?=\n|$)"
@@ -30,7 +30,7 @@ class CsvReader(LogReader):
     def read(self, text: str, *, final: bool) -> int:
         """Read the records that match as a whole; what is between them is not read."""
         end = 0
-        second, log = self._clock.second, self._messages.log
+        log = self._messages.log
         for match in _RECORD.finditer(text):
             if not final and match.end() == len(text):
                 break  # its end is known only by what follows
@@ -39,10 +39,10 @@ class CsvReader(LogReader):
             end = match.end()
             time, database, key, level, message, detail, query = match.groups()
             if level == "LOG":
-                at = second(time[:19]) + int(time[20:]) * 1000
+                at = self._clock.millisecond(time)
                 log(key, at, _unquoted(message), _unquoted(detail), _unquoted(database))
             elif level in ("ERROR", "FATAL", "PANIC"):
-                at = second(time[:19]) + int(time[20:]) * 1000
+                at = self._clock.millisecond(time)
                 self._messages.error(key, at, _unquoted(query))
         if final or len(text) - end > LONGEST_RECORD:
             self.not_read(text, end, len(text))

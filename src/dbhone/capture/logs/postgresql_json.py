@@ -36,7 +36,7 @@ class JsonReader(LogReader):
         try:
             record = json.loads(line)
             level, time = record["error_severity"], record["timestamp"]
-            at = self._clock.second(time[:19]) + int(time[20:23]) * 1000
+            at = self._clock.millisecond(time)
             if level == "LOG":
                 self._messages.log(
                     record.get("session_id", ""),

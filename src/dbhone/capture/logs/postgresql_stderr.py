@@ -42,9 +42,10 @@ _HAS_DETAIL = "execute "
 _LINE = re.compile(rf"\n[^\n\t][^\n]*?(?:{_LEVELS}):  ")
 _NAME = r"(?:\[unknown\]|[^\n@,\]\[]*?)"
 _WORD = r"(?:[^\s@,\]\[/:]*|\[unknown\])"
+_ZONE = r"(?:[A-Za-z]\w*|[+-]\d\d(?::?\d\d)?)"
 _ESCAPES = {
-    "m": r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) \S+",
-    "t": r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \S+?",
+    "m": rf"(?P<time>\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{{3}} {_ZONE})",
+    "t": rf"(?P<time>\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d {_ZONE})",
     "n": r"(?P<epoch>\d{10}\.\d{3})",
     "p": r"(?P<process>\d+)",
     "c": r"(?P<session>[0-9a-f]+\.[0-9a-f]+)",
@@ -162,7 +163,10 @@ class StderrReader(RecordReader):
 
     def _moment(self, time: str) -> int:
         if self._time == "time":
-            self._at = self._clock.second(time[:19]) + int(time[20:] or 0) * 1000
+            if time[19] == ".":
+                self._at = self._clock.millisecond(time)
+            else:
+                self._at = self._clock.second(time[:19], time[20:])
         elif self._time:
             self._at = round(float(time) * 1_000_000)
         return self._at

@@ -57,15 +57,26 @@ def parse_address(text: str) -> Address:
     if protocol not in registry.names(DRAWER):
         raise UsageError(f"'{text}' is not an address of a server", hint=f"write {SYNTAX}")
     server = load_server(protocol)
-    socket = (parse_qs(parts.query).get("socket") or [""])[0]
     return Address(
         protocol=protocol,
         host=parts.hostname or "localhost",
         port=port or server.port,
         user=unquote(parts.username or "") or os.environ.get("USER", "root"),
         database=unquote(parts.path.lstrip("/")) or server.database,
-        socket=socket,
+        socket=_socket(parts.query),
     )
+
+
+def _socket(query: str) -> str:
+    """Return the one option that an address may have. Raises UsageError for any other."""
+    options = parse_qs(query, keep_blank_values=True)
+    others = [name for name in options if name != "socket"]
+    if others:
+        raise UsageError(
+            f"the server's address has the option '{others[0]}', which hone does not understand",
+            hint="the only option is the path of a socket: ?socket=PATH",
+        )
+    return options.get("socket", [""])[0]
 
 
 class NoAnswerError(MachineError):

@@ -34,6 +34,8 @@ _NOT_READY = ("08", "53300", "57P")
 """How SQLSTATEs begin of lost connections, too many of them, and a starting or stopping server."""
 _WITHOUT_PASSWORD = "no password was provided"
 """The library's own words where the server wants one."""
+_PGPASS = re.compile(r"((?:[^:\\]|\\.)*):" * 4 + r"(.*?)\r?")
+"""A line of ~/.pgpass: host, port, database, user, and the password, which may have colons."""
 _CLUSTER = re.compile(r"(\d+)/([\w.-]+)")
 _RIGHTS = (
     "log in as a superuser, or grant, since version 15: GRANT pg_monitor, pg_read_server_files"
@@ -115,7 +117,8 @@ class _Files(ServerLog):
 
     def look(self) -> None:
         self._look_for_files()
-        self.line_prefix = self._connection.value("SHOW log_line_prefix") or None
+        if self._kind in (None, "stderr"):
+            self.line_prefix = self._connection.value("SHOW log_line_prefix") or None
 
     def _look_for_files(self) -> None:
         path = self._of_cluster
@@ -235,17 +238,25 @@ def _from_pgpass(path: Path, address: Address) -> str | None:
     try:
         if path.stat().st_mode & 0o077:
             return None
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return None
     own = (address.host, str(address.port), address.database, address.user)
-    for line in text.splitlines():
-        fields = [field.replace("\\:", ":") for field in re.split(r"(?<!\\):", line)]
-        if len(fields) == 5 and all(
-            given in ("*", mine) for given, mine in zip(fields, own, strict=False)
+    for line in text.split("\n"):
+        found = _PGPASS.fullmatch(line)
+        if found is None:
+            continue
+        *fields, password = found.groups()
+        if all(
+            given == "*" or _unescaped(given) == mine
+            for given, mine in zip(fields, own, strict=True)
         ):
-            return fields[4]
+            return _unescaped(password)
     return None
+
+
+def _unescaped(field: str) -> str:
+    return re.sub(r"\\(.)", r"\1", field)
 
 
 def _kind(error: Exception) -> type[NoAnswerError | RefusedError]:

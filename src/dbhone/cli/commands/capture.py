@@ -100,6 +100,11 @@ def command(context: Context, /, logs: tuple[Path, ...], **options: Any) -> None
     it.
     """
     chosen = _Options(**options)
+    if chosen.put_back and (logs or chosen.asks_for_more):
+        raise UsageError(
+            "--put-back restores settings and does nothing else",
+            hint="first 'hone capture --put-back' alone, then capture without it",
+        )
     if _put_back(context, chosen):
         return
     captures = chosen.made_up is None or chosen.asks_for_statements or bool(logs)
@@ -133,6 +138,11 @@ class _Options:
     def asks_for_statements(self) -> bool:
         """Whether some option is about the statements that a server logged."""
         return bool(self.output or self.seconds or self.anonymise or self.line_prefix)
+
+    @property
+    def asks_for_more(self) -> bool:
+        """Whether there is an option besides ``put_back``."""
+        return self.asks_for_statements or bool(self.server or self.made_up or self.force)
 
 
 def _make_up(context: Context, file: Path, chosen: _Options) -> None:
@@ -175,6 +185,10 @@ def _capture(context: Context, logs: tuple[Path, ...], output: Path, chosen: _Op
         return capture(logs, output, options)
     if logs:
         raise UsageError("logs and a --server were named", hint="leave one of them out")
+    if chosen.line_prefix is not None:
+        raise UsageError(
+            "--line-prefix is about logs that you name", hint="leave it out: hone asks the --server"
+        )
     if chosen.seconds is None:
         raise UsageError("--for is missing: it says how long the server logs", hint="add --for 10m")
     status = context.err.status("")
@@ -211,6 +225,8 @@ def _put_back(context: Context, chosen: _Options) -> bool:
             f"warning: logging may still be on at a server, and {file}, which says at which,"
             " cannot be read: look at your servers' settings, then remove the file"
         )
+    if chosen.put_back and not notes and not unreadable:
+        context.tell("there are no settings to restore: no capture was killed")
     failures: list[HoneError] = []
     for note in notes:
         if not chosen.put_back and note.address != server:
