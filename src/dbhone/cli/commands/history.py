@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,13 +91,14 @@ def command(context: Context, /, dbms: str, **options: Any) -> None:
     request = _Options(**options)
     if request.source is None and request.every > 1:
         raise UsageError("--every is for --source: it leaves out releases of a repository")
-    if request.join is not None:
-        with open_store(context) as store:  # 'last' will be another run
-            request = dataclasses.replace(request, join=str(find_run(store, request.join).id))
     experiment = (_new if request.join is None else _joining)(context, dbms, request)
+    joined = request.join
+    if joined is not None:
+        with open_store(context) as store:  # 'last' will be another run
+            joined = str(find_run(store, joined).id)
     page = write_or_execute(context, experiment, request)
-    if page is not None and request.join is not None:
-        context.tell(f"'hone report {request.join} {page.run.id}' reports both runs as one history")
+    if page is not None and joined is not None:
+        context.tell(f"'hone report {joined} {page.run.id}' reports both runs as one history")
 
 
 def _new(context: Context, dbms: str, options: _Options) -> Experiment:
