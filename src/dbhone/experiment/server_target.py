@@ -11,7 +11,7 @@ from typing import ClassVar
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile_counts import ProfileCounts, newly_executed, total_variation
 from dbhone.dbms.base_server import load_server_dbms
-from dbhone.errors import HoneError
+from dbhone.errors import HoneError, ServerError
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.events import Detail
 from dbhone.experiment.interleaved import InterleavedTrials, interleaved_sets, slice_seconds
@@ -295,7 +295,10 @@ class ServerTarget(Target):
         """Ask each subject's first server what it took, and keep that with what it did not take."""
         if name in self._asked:
             return
-        running = ask(server, self._setups[name].chosen.values)
+        try:
+            running = ask(server, self._setups[name].chosen.values)
+        except ServerError:
+            return  # It is asked again; if it is gone, its clients tell.
         self._asked.add(name)
         limit = open_files.limit_of(server.pid)
         self.recorder.keep_running(name, RunningServer(settings=running.values, open_files=limit))
