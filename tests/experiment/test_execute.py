@@ -132,10 +132,11 @@ class PretendedMeasuring:
         self,
         target: object,
         subjects: tuple[str, ...],
-        *_: object,
+        *given: Callable[[str, str], None],
         planned: float,
         absent: Mapping[str, str],
     ) -> None:
+        self.on_break = given[-1]
         PretendedMeasuring.subjects, PretendedMeasuring.planned = subjects, planned
         PretendedMeasuring.absent = absent
 
@@ -536,17 +537,6 @@ def test_a_subject_that_breaks_while_it_is_measured_is_kept_as_broken_before_mea
     kept: dict[str, str] = {}
 
     class Breaking(PretendedMeasuring):
-        def __init__(
-            self,
-            target: object,
-            subjects: tuple[str, ...],
-            *given: Callable[[str, str], None],
-            planned: float,
-            absent: Mapping[str, str],
-        ) -> None:
-            super().__init__(target, subjects, planned=planned, absent=absent)
-            self.on_break = given[-1]
-
         def run(self) -> str:
             self.on_break("pgo", "its tables are damaged")
             kept.update(bench.broken)

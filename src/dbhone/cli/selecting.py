@@ -57,12 +57,14 @@ def choose(context: Context, selector: str) -> ChosenBuild:
     )
 
 
-def _is_build_only(context: Context, digits: str) -> bool:
-    """Return whether digits begin a build's digest, and are no run's number."""
-    if digits == "last" or not any(b.digest.startswith(digits) for b in all_builds(context.home)):
+def _is_build_only(context: Context, word: str) -> bool:
+    """Return whether digits are no run's number, but long enough to begin a build's digest."""
+    if not _DIGEST.fullmatch(word):
         return False
     with open_store(context) as store:
-        return all(int(digits) != summary.id for summary in store.runs())
+        if any(int(word) == summary.id for summary in store.runs()):
+            return False
+    return any(build.digest.startswith(word) for build in all_builds(context.home))
 
 
 def _kept_build(home: Home, subject: Subject) -> Build | None:

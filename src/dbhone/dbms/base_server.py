@@ -19,7 +19,7 @@ from dbhone.account import Tenant
 from dbhone.dbms.base import DRAWER, Dbms
 from dbhone.dbms.base_counters import CounterSource
 from dbhone.dbms.base_protocol import Endpoint, Protocol
-from dbhone.dbms.base_settings import RequestedSetting
+from dbhone.dbms.base_settings import LOOSE, RequestedSetting
 from dbhone.errors import UsageError
 from dbhone.versions import VersionRange
 
@@ -265,6 +265,10 @@ class ServerDbms(Dbms):
     def canonical(self, setting: str) -> str:
         """Return the one spelling of a setting's name (case, dashes)."""
         return setting.lower()
+
+    def meant(self, setting: str) -> str:
+        """Return the name of the setting that is meant, however it is spelled, loose or not."""
+        return self.canonical(setting).removeprefix(LOOSE)
 
     def respelled(
         self,

@@ -12,7 +12,6 @@ from pathlib import Path
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base_server import load_server_dbms
-from dbhone.dbms.base_settings import LOOSE
 from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.load import DATA_PATHS
@@ -160,10 +159,8 @@ class EarlierSessions:
         """Return whether a setting is a share of the memory, and about as large as it was."""
         declared = self._subjects[recorded.name]
         dbms = load_server_dbms(declared.inputs.dbms)
-        plain = name.removeprefix(LOOSE)
         if not any(
-            dbms.canonical(setting.name).removeprefix(LOOSE) == plain
-            and is_share_of_memory(setting.value)
+            dbms.meant(setting.name) == dbms.meant(name) and is_share_of_memory(setting.value)
             for setting in declared.settings
         ):
             return False

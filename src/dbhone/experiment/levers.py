@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from dbhone.dbms.base_server import ServerDbms, load_server_dbms
-from dbhone.dbms.base_settings import LOOSE, Origin
+from dbhone.dbms.base_settings import Origin
 from dbhone.errors import HoneError, MachineError, SettingsError
 from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.requested_settings import requested_values
 from dbhone.instance import applied_levers
 from dbhone.instance.applied_levers import AppliedLevers
 from dbhone.instance.levers.base import LeverContext, Slot
@@ -80,21 +79,8 @@ def cache_bytes(subject: SubjectDeclaration, suite: str, scale: Scale, servers: 
     """
     asked_for = suite_tasks.cache_bytes(suites.load(suite), scale)
     yardstick = Yardstick(memory=memory_for(servers), cache=asked_for)
-    return cache_bytes_of(_server(subject), _effective(subject), yardstick)
-
-
-def _effective(subject: SubjectDeclaration) -> Mapping[str, str]:
-    """Return the settings requested of a server; a later origin goes before an earlier one.
-
-    Their names have one spelling each, so that a setting is there once.
-    """
     dbms = _server(subject)
-    return {
-        dbms.canonical(setting.name).removeprefix(LOOSE): setting.value
-        for origin in Origin
-        for setting in subject.settings
-        if setting.origin is origin
-    }
+    return cache_bytes_of(dbms, requested_values(dbms, subject.settings), yardstick)
 
 
 def _server(subject: SubjectDeclaration) -> ServerDbms:

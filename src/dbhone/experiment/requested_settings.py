@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from dbhone.dbms.base_server import ServerDbms, server_systems
-from dbhone.dbms.base_settings import LOOSE, RequestedSetting
+from dbhone.dbms.base_settings import Origin, RequestedSetting
 from dbhone.errors import ExperimentError, SettingsError
 from dbhone.experiment.named_configs import load_config
 from dbhone.experiment.schema import ConfigSection, Locator, SubjectSection
@@ -30,11 +31,11 @@ class RequestedSettings:
         """
         server = server_systems().get(section.dbms)
         if server is not None:
-            own = {_meant(name, server) for name in section.settings}
+            own = {server.meant(name) for name in section.settings}
             usual = {
                 name: value
                 for name, value in self._config.set.items()
-                if _meant(name, server) not in own
+                if server.meant(name) not in own
             }
             given = (usual | section.settings).items()
             requested = (RequestedSetting(name=name, value=value) for name, value in given)
@@ -74,6 +75,17 @@ class RequestedSettings:
             raise ExperimentError(f"{where}, {error.message}", hint=error.hint) from None
 
 
-def _meant(name: str, server: ServerDbms) -> str:
-    """Return the name of the setting that is meant, however it is spelled."""
-    return server.canonical(name).removeprefix(LOOSE)
+def requested_values(
+    dbms: ServerDbms, settings: Iterable[RequestedSetting], origins: Iterable[Origin] = Origin
+) -> dict[str, str]:
+    """Return the values requested of a server, by the names that are meant.
+
+    Those of a later one of the ``origins`` go before those of an earlier one.
+    """
+    requested = tuple(settings)
+    return {
+        dbms.meant(setting.name): setting.value
+        for origin in origins
+        for setting in requested
+        if setting.origin is origin
+    }

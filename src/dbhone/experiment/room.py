@@ -6,11 +6,12 @@ import shutil
 
 from dbhone.dbms.base import load_dbms
 from dbhone.dbms.base_server import load_server_dbms
-from dbhone.dbms.base_settings import LOOSE, Origin
+from dbhone.dbms.base_settings import Origin
 from dbhone.errors import MachineError
 from dbhone.experiment.levers import cache_bytes, uses_huge_pages
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import Compile, Plan, PostLink
+from dbhone.experiment.requested_settings import requested_values
 from dbhone.experiment.server_specs import server_workload
 from dbhone.home import Home
 from dbhone.instance import open_files
@@ -64,12 +65,7 @@ def check_open_files(experiment: Experiment) -> None:
     clients = {"max_connections": str(server_workload(experiment).connections)}
     for subject in experiment.subjects:
         dbms = load_server_dbms(subject.inputs.dbms)
-        asked = {
-            dbms.canonical(setting.name).removeprefix(LOOSE): setting.value
-            for origin in (Origin.FILE, Origin.EXPERIMENT)
-            for setting in subject.settings
-            if setting.origin is origin
-        }
+        asked = requested_values(dbms, subject.settings, (Origin.FILE, Origin.EXPERIMENT))
         needed = dbms.files_needed({**clients, **asked})
         open_files.check_open_files(needed, f"the server of {subject.name}")
 

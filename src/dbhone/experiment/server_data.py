@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
 from dbhone.dbms.base_server import ServerDbms, load_server_dbms
-from dbhone.dbms.base_settings import LOOSE, RequestedSetting
+from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.experiment.plan import DONE, Cost, DataCost
 from dbhone.files import digest_of_file
 from dbhone.home import Home
@@ -38,9 +38,7 @@ def loading_settings(
 ) -> tuple[RequestedSetting, ...]:
     """Return those requested settings that decide what a server's data is."""
     names = dbms.loading_settings | dbms.data_settings
-    return tuple(
-        setting for setting in settings if dbms.canonical(setting.name).removeprefix(LOOSE) in names
-    )
+    return tuple(setting for setting in settings if dbms.meant(setting.name) in names)
 
 
 def data_name(
