@@ -243,7 +243,7 @@ class _Start:
     """What the supervisor starts: the program, or bubblewrap with its ``inputs``.
 
     ``words`` tell how: the account, the control groups, the CPUs, the scheduling, the lifetime, and
-    the limits of what is enclosed.
+    the limits.
     """
 
     argv: tuple[str, ...]
@@ -256,13 +256,11 @@ class _Start:
         account, *rest = command.constraints()
         sandbox = command.sandbox
         if sandbox is None or not can_enclose():
+            limits = _NO_LIMITS if sandbox is None else _limits(sandbox.limits_outside())
             environment = _listed(command.environment())
-            return cls(
-                argv=command.argv, environment=environment, words=(account, *rest, _NO_LIMITS)
-            )
+            return cls(argv=command.argv, environment=environment, words=(account, *rest, limits))
         assert os.geteuid() != 0 or command.account is not None, "root is never enclosed"
         command.check_program()
-        limits = ",".join(f"{name}={value}" for name, value in sandbox.limits().items())
         argv = argv_of(
             command.argv,
             bwrap=shutil.which(PROGRAM) or PROGRAM,
@@ -272,9 +270,13 @@ class _Start:
         return cls(
             argv=argv,
             environment=_listed(command.helper_environment()),
-            words=("-", *rest, limits),
+            words=("-", *rest, _limits(sandbox.limits())),
             inputs=sandbox.inputs(command.cwd, command.account),
         )
+
+
+def _limits(limits: Mapping[str, int]) -> str:
+    return ",".join(f"{name}={value}" for name, value in limits.items())
 
 
 def _listed(environment: Mapping[str, str]) -> str:

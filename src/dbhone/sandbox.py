@@ -141,10 +141,14 @@ class Sandbox:
         limits = {
             "RLIMIT_CORE": 0,
             "RLIMIT_NPROC": MOST_PROCESSES,
-            "RLIMIT_NOFILE": max(self.open_files, _usual_files()),
+            **self.limits_outside(),
             "RLIMIT_DATA": psutil.virtual_memory().total,
         }
         return limits if self.file_bytes is None else limits | {"RLIMIT_FSIZE": self.file_bytes}
+
+    def limits_outside(self) -> dict[str, int]:
+        """Return the limits of a program where no sandbox can be made: what it needs, no less."""
+        return {"RLIMIT_NOFILE": max(self.open_files, _usual_files())}
 
 
 def _usual_files() -> int:

@@ -13,10 +13,12 @@ The program (not the supervisor itself) gets the variables that ENVIRONMENT_FD h
 a zero byte. It runs as ACCOUNT, ``UID:GID``, in the control groups whose folders GROUPS names, one
 in a line, and only on CPUS, ``0,2``. With ``idle`` as its SCHEDULING it runs only on CPUs that
 nothing else uses. With ``lasting`` as its LIFETIME it comes to its end, and what it has started
-stays; otherwise all of it ends with hone. LIMITS,
-``RLIMIT_CORE=0,…``, say that the program is bubblewrap, which makes a sandbox by the options and
-files in INPUT_FDS, ``12,13,14``: then it is the enclosed program that has these limits, gets the
-signals, and whose process id is given. ``-`` leaves each as it is.
+stays; otherwise all of it ends with hone. It has the LIMITS, ``RLIMIT_CORE=0,…``. ``-`` leaves each
+as it is.
+
+INPUT_FDS, ``12,13,14``, say that the program is bubblewrap, which makes a sandbox by the options and
+files in them: then it is the enclosed program that gets the signals, and whose process id is given.
+Without a sandbox they are empty.
 
 Over CONTROL_FD hone sends one byte for each signal to the program. Over STATUS_FD the supervisor
 sends lines: ``pid N`` when the program runs, ``failed ERRNO`` when it could not be started,
@@ -112,7 +114,7 @@ def _constrain(cpus: str, scheduling: str) -> None:
 
 
 def _limit(limits: str) -> None:
-    """Set the limits of an enclosed program, not higher than those that it inherits.
+    """Set a program's limits, not higher than those that it inherits.
 
     Only of open files it may need more: root may raise that limit.
     """
@@ -169,13 +171,13 @@ class _Program:
         self.argv = words[words.index("--") + 1 :]
         self.environment = _read_environment(int(environment))
         self.inputs = [_moved(int(descriptor)) for descriptor in inputs.split(",") if descriptor]
-        self.enclosed = self.limits != "-"
+        self.enclosed = bool(self.inputs)
 
     def run(self, supervisor: int) -> None:
         """Become the program, in a child of the supervisor. Raises OSError."""
         _join(self.groups)
         _constrain(self.cpus, self.scheduling)
-        if self.enclosed:
+        if self.limits != "-":
             _limit(self.limits)
         _become(self.account)
         if self.lifetime != "lasting":

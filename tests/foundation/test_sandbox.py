@@ -303,6 +303,21 @@ def test_a_program_begins_only_if_its_supervisor_lived_to_say_so(
     assert made.exists() == begun
 
 
+def test_where_no_sandbox_can_be_made_a_program_still_has_the_files_that_it_needs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not less by a shell's soft limit; and no other of a sandbox's limits."""
+    monkeypatch.setattr(process, "can_enclose", lambda: False)
+    limits = shell("ulimit -Sn; ulimit -Hn; ulimit -c", folder).text().split()
+    assert limits[:2] == [str(Sandbox().limits()["RLIMIT_NOFILE"])] * 2
+    assert (
+        limits[2]
+        == subprocess.run(
+            ("sh", "-c", "ulimit -c"), capture_output=True, text=True, check=True
+        ).stdout.strip()
+    )
+
+
 def test_a_machine_without_bubblewrap_says_what_is_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
