@@ -31,7 +31,10 @@ class Machine:
         programs = {
             "dpkg-deb": 'cat "$2"',
             "dpkg-query": f"""cd {root}/versions
-                [ -e "$3" ] && echo -n installed $(cat "$3")""",
+                [ -e "$3" ] || exit
+                echo "another-one installed 1.0"
+                echo "$(dpkg --print-architecture) installed $(cat "$3")"
+            """,
             "apt-get": f"""
                 case "$*" in *--simulate*) cat {root}/simulated; exit;; esac
                 echo "$@" >> {root}/told

@@ -202,7 +202,7 @@ def test_a_server_that_is_only_half_configured_can_be_uninstalled(
     install(planned(session), session, print)
     version = f"$(cat {machine.root / 'versions' / SERVER})"
     for status, found in (("half-configured", ("postgresql-15",)), ("config-files", ())):
-        put_program(machine.bin / "dpkg-query", f'echo -n "{status} {version}"')
+        put_program(machine.bin / "dpkg-query", f'echo "all {status} {version}"')
         assert installed_servers(session) == found
 
 

@@ -58,10 +58,17 @@ class BinaryPackage:
 
 
 def _state(name: str) -> tuple[str, str]:
-    """Return the status and the version that dpkg has of a package; both are empty for none."""
-    query = ("dpkg-query", "--show", "--showformat=${db:Status-Status} ${Version}", name)
-    status, _, version = (process.output_of(query) or "").partition(" ")
-    return status, version
+    """Return the status and the version that dpkg has of a package; both are empty for none.
+
+    A library may be there for other architectures besides; those are not meant.
+    """
+    wanted = {"all", (process.output_of(("dpkg", "--print-architecture")) or "").strip()}
+    form = "--showformat=${Architecture} ${db:Status-Status} ${Version}\n"
+    printed = process.output_of(("dpkg-query", "--show", form, name)) or ""
+    for architecture, status, version in (line.split(" ") for line in printed.splitlines()):
+        if architecture in wanted:
+            return status, version
+    return "", ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
