@@ -16,9 +16,9 @@ nothing else uses. With ``lasting`` as its LIFETIME it comes to its end, and wha
 stays; otherwise all of it ends with hone. It has the LIMITS, ``RLIMIT_CORE=0,…``. ``-`` leaves each
 as it is.
 
-INPUT_FDS, ``12,13,14``, say that the program is bubblewrap, which makes a sandbox by the options and
-files in them: then it is the enclosed program that gets the signals, and whose process id is given.
-Without a sandbox they are empty.
+INPUT_FDS, ``12,13,14``, say that the program is bubblewrap, which makes a sandbox by the options
+and files in them: then it is the enclosed program that gets the signals, and whose process id is
+given. Without a sandbox they are empty.
 
 Over CONTROL_FD hone sends one byte for each signal to the program. Over STATUS_FD the supervisor
 sends lines: ``pid N`` when the program runs, ``failed ERRNO`` when it could not be started,

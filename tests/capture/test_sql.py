@@ -134,6 +134,12 @@ def test_what_replaces_a_value_is_of_its_type(value: str, kept: str) -> None:
         ("192.168.1.10", ipaddress.ip_interface),
         ("172.16.0.0/16", ipaddress.ip_network),
         ("from 255.199.1.0 on", lambda text: ipaddress.ip_address(text.split()[1])),
+        ("2001:db8::8a2e:370:7334", ipaddress.IPv6Address),
+        ("2001:db8:4::/48", ipaddress.IPv6Network),
+        ("::ffff:10.1.0.7", ipaddress.IPv6Address),
+        ("08:00:2b:01:02:5f", lambda text: bytes.fromhex(text.replace(":", " "))),
+        ("08-00-2B-01-02-5F", lambda text: bytes.fromhex(text.replace("-", " "))),
+        ("-infinity", float),
     ],
 )
 def test_what_replaces_a_value_is_valid(value: str, parsed: Callable[[str], object]) -> None:

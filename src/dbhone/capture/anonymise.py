@@ -11,11 +11,15 @@ import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
+from ipaddress import IPv6Interface
 
 from dbhone.capture.sql import parameters_of_shape, places_of_shape
 
 _KEPT_WORDS = frozenset(
-    {"t", "f", "true", "false", "y", "n", "yes", "no", "on", "off", "null", "", "infinity", "nan"}
+    {
+        *("", "null", "t", "f", "true", "false", "y", "n", "yes", "no", "on", "off"),
+        *("nan", "infinity", "-infinity"),
+    }
 )
 """Values that tell nothing, and that no other value could stand for."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?![\d-])", re.ASCII)
@@ -34,6 +38,8 @@ _OF_TYPE = re.compile(
 )
 """What in a text would be invalid with any other characters."""
 _HEX = re.compile(r"(?:\\x|0x)?[0-9a-fA-F-]+")
+_HARDWARE_ADDRESS = re.compile(r"[0-9a-fA-F]{2}(?:([:-])[0-9a-fA-F]{2})(?:\1[0-9a-fA-F]{2}){4}")
+"""Of IEEE 802, also called MAC address."""
 _BITS = re.compile(r"0b[01]+")
 _DIGITS_FOLLOW = re.compile(r"(?<![\w$])([bBxX])\Z")
 """What goes before the quote of binary or hexadecimal digits."""
@@ -136,17 +142,13 @@ class Anonymiser:
 
 
 def _like(text: str, chance: Iterator[int]) -> str:
-    if _NO_TEXT.search(text):
-        return _characters(text, chance, _byte)
-    if _BITS.fullmatch(text):
-        return text[:2] + _bits(text[2:], chance)
-    if _NUMBER.fullmatch(text):
-        return _number(text, chance)
-    if _HEX.fullmatch(text) and (len(text) >= 8 or "x" in text) and not _DATE.match(text):
-        return _hexadecimal(text, chance)
-    if _INTERVAL.fullmatch(text):
-        return _digits(text, chance)
-    return _text(text, chance)
+    replaced = next((made for is_one, made in _FORMS if is_one(text)), _text)
+    return replaced(text, chance)
+
+
+def _is_hexadecimal(text: str) -> bool:
+    is_long = len(text) >= 8 or "x" in text
+    return is_long and _HEX.fullmatch(text) is not None and not _DATE.match(text)
 
 
 def _number_below(most: int, chance: Iterator[int]) -> int:
@@ -182,7 +184,7 @@ def _bits(text: str, chance: Iterator[int]) -> str:
 def _hexadecimal(text: str, chance: Iterator[int]) -> str:
     start = 2 if text[:2] in ("\\x", "0x") else 0
     letters = "0123456789ABCDEF" if any(one in "ABCDEF" for one in text) else "0123456789abcdef"
-    rest = (one if one == "-" else letters[_number_below(16, chance)] for one in text[start:])
+    rest = (one if one in "-:" else letters[_number_below(16, chance)] for one in text[start:])
     return text[:start] + "".join(rest)
 
 
@@ -228,6 +230,29 @@ def _address(match: re.Match[str], chance: Iterator[int]) -> str:
     prefix = match["prefix"] or ""
     octets = match[0].removesuffix(prefix).split(".")
     return ".".join(_octet(octet, chance) for octet in octets) + prefix
+
+
+def _is_address_of_version_6(text: str) -> bool:
+    if ":" not in text or "%" in text:
+        return False
+    try:
+        IPv6Interface(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _address_of_version_6(text: str, chance: Iterator[int]) -> str:
+    """Return another address of the Internet's version 6. Its zeros stay, too."""
+    address, slash, prefix = text.partition("/")
+    groups = address.split(":")
+    of_version_4 = _words(groups.pop(), chance) if "." in address else None
+    made = ["".join(_other_digit(one, chance) for one in group) for group in groups]
+    return ":".join(made if of_version_4 is None else [*made, of_version_4]) + slash + prefix
+
+
+def _other_digit(one: str, chance: Iterator[int]) -> str:
+    return one if one == "0" else f"{1 + _number_below(15, chance):x}"
 
 
 def _octet(text: str, chance: Iterator[int]) -> str:
@@ -282,3 +307,15 @@ def _character(one: str, chance: Iterator[int]) -> str:
         return one
     _, first, count = next(row for row in _LETTERS if ord(one) < row[0])
     return chr(first + _number_below(count, chance))
+
+
+_FORMS: Sequence[tuple[Callable[[str], object], Callable[[str, Iterator[int]], str]]] = (
+    (_NO_TEXT.search, lambda text, chance: _characters(text, chance, _byte)),
+    (_BITS.fullmatch, lambda text, chance: text[:2] + _bits(text[2:], chance)),
+    (_NUMBER.fullmatch, _number),
+    (_HARDWARE_ADDRESS.fullmatch, _hexadecimal),
+    (_is_address_of_version_6, _address_of_version_6),
+    (_is_hexadecimal, _hexadecimal),
+    (_INTERVAL.fullmatch, _digits),
+)
+"""What a whole value can be, and what replaces it then; the first that fits counts."""
