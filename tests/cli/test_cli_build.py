@@ -213,6 +213,7 @@ def test_a_profile_may_be_of_another_source(tmp_path: Path, service: FakeService
             "deb:mariadb-server brings a ready-made server, which cannot be trained",
         ),
         (("dir:mysql", "--fix", "log-sis"), "there is no fix 'log-sis'"),
+        (("dir:mysql", "--compiler", "icc"), "'icc' is not a compiler that hone knows"),
         (("deb:mariadb-server", "--fix", "log-sys"), "--fix has no effect: a ready-made server"),
         (("deb:mariadb-server", "--option", "lean"), "--option has no effect: a ready-made"),
     ],

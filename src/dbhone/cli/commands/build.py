@@ -24,6 +24,7 @@ from dbhone.compilation.inputs import USUAL_COMPILER, BuildInputs, check_profile
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.spec import check_targets
 from dbhone.compilation.timings import efficiency, timings, trace
+from dbhone.compilation.toolchain import check_name
 from dbhone.compilation.variant import USUAL, Variant
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import UsageError
@@ -185,6 +186,7 @@ class _Options:
 
 def _check(chosen: _Options, variant: Variant) -> None:
     """Refuse invalid options before anything is fetched."""
+    check_name(chosen.compiler)
     for words, option in (
         (chosen.build_options, "--option"),
         (chosen.fixes, "--fix"),
