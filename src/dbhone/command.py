@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shlex
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,8 +59,12 @@ class Command:
             for name, value in os.environ.items()
             if not self.isolated or name in _NEEDED
         }
-        inherited = self._marked(inherited)
-        return inherited | self._of_account(inherited) | dict(self.env or {})
+        environment = self._marked(inherited)
+        if self.account is not None:
+            environment.pop("TMPDIR", None)  # a folder of hone's own user
+            name = self.account.name
+            environment |= {"USER": name, "LOGNAME": name, "HOME": self.account.home}
+        return environment | dict(self.env or {})
 
     def helper_environment(self) -> dict[str, str]:
         """Return hone's own environment, as far as the supervisor and bubblewrap need it."""
@@ -74,18 +77,6 @@ class Command:
         """
         unmarked = {SESSION_VARIABLE} if self.lasting else set()
         return {name: value for name, value in environment.items() if name not in unmarked}
-
-    def _of_account(self, inherited: dict[str, str]) -> dict[str, str]:
-        """Return the variables that name the account; drop TMPDIR, a folder of hone's own user."""
-        if self.account is None:
-            return {}
-        inherited.pop("TMPDIR", None)
-        name = self.account.name
-        return {"USER": name, "LOGNAME": name, "HOME": self.account.home}
-
-    def line(self) -> str:
-        """Return the command as one would type it."""
-        return shlex.join(self.argv)
 
     def constraints(self) -> tuple[str, str, str, str, str]:
         """Return account, groups, CPUs, scheduling and lifetime, as the supervisor reads them."""

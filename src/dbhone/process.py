@@ -286,23 +286,20 @@ def _listed(environment: Mapping[str, str]) -> str:
 @contextlib.contextmanager
 def _in_memory(text: str) -> Iterator[int]:
     """Yield a descriptor from which a child reads the text."""
-    descriptor = os.memfd_create("text")
-    try:
-        with os.fdopen(os.dup(descriptor), "wb") as file:
-            file.write(os.fsencode(text))
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        yield descriptor
-    finally:
-        os.close(descriptor)
+    with os.fdopen(os.memfd_create("text"), "w+b") as file:
+        file.write(os.fsencode(text))
+        file.seek(0)  # which flushes
+        yield file.fileno()
 
 
 @functools.cache
 def why_not_enclosed() -> str | None:
     """Return why this machine cannot make sandboxes, None if it can; it is tried once."""
-    if shutil.which(PROGRAM) is None:
+    bwrap = shutil.which(PROGRAM)
+    if bwrap is None:
         return f"{PROGRAM} is missing (package {PACKAGE})"
     account = lendable(LENT[0]) if os.geteuid() == 0 else None
-    argv = trial_argv(shutil.which(PROGRAM) or PROGRAM, account)
+    argv = trial_argv(bwrap, account)
     tried = run(Command(argv=argv, cwd=Path("/"), isolated=True, timeout=_TRIAL_TIMEOUT))
     if tried.ok:
         return None
@@ -331,7 +328,7 @@ def run(command: Command, *, capture: bool = False, on_chunk: OnChunk | None = N
     Without a log, or with ``on_chunk``, output is always captured. A program that takes longer than
     its timeout gets SIGTERM, then SIGKILL. Raises ToolError if it cannot be started.
     """
-    capture = capture or on_chunk is not None or command.log is None
+    capture = capture or on_chunk is not None
     with Process(command, capture=capture) as process:
         if process.stdout is None:
             return _wait(process)

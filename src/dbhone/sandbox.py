@@ -120,8 +120,8 @@ class Sandbox:
         return (*_namespaces(account), *_system(), *_users(), *self._mounts(), *begin)
 
     def _mounts(self) -> Iterator[str]:
-        given = {path.absolute(): "--bind" for path in self.writable}
-        given |= {path.absolute(): "--ro-bind" for path in self.readable if path not in given}
+        given = {path.absolute(): "--ro-bind" for path in self.readable}
+        given |= {path.absolute(): "--bind" for path in self.writable}
         mounted = [Path("/usr"), *map(Path, _SYSTEM_LINKS)]
         made: set[Path] = set()
         for path in sorted(given, key=lambda path: len(path.parts)):

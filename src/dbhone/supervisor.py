@@ -45,6 +45,7 @@ _INFO_FD, _GO_FD = 8, 9  # as in sandbox.py
 _INPUT_FDS = (7, 10, 11)  # options, users and groups, as there
 _CHILD_PID = re.compile(rb'"child-pid": *([0-9]+)')
 _OUT_OF_MEMORY_SCORE = "500"  # the OOM killer prefers sandboxed programs
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # which are hone's own to answer
 _FREE_FD = 32  # above the numbers that a program gets
 _POLL = 0.001
 _SIGNALLED = 128  # bubblewrap's exit code for a program that a signal ended is this and its number
@@ -60,18 +61,7 @@ def _children(parent: int) -> list[int]:
         return [int(word) for word in file.read().split()]
 
 
-class _Usage:
-    """The CPU seconds of all that was reaped."""
-
-    def __init__(self) -> None:
-        self.user = self.system = 0.0
-
-    def add(self, usage: resource.struct_rusage) -> None:
-        self.user += usage.ru_utime
-        self.system += usage.ru_stime
-
-
-def _kill_all_children(usage: _Usage) -> None:
+def _kill_all_children() -> None:
     """Kill until no descendant is left: orphans of the killed become our children in turn.
 
     One that may not be killed, such as sudo, is waited for.
@@ -83,7 +73,7 @@ def _kill_all_children(usage: _Usage) -> None:
             except (ProcessLookupError, PermissionError):
                 pass
         try:
-            usage.add(os.wait3(0)[2])
+            os.wait()
         except ChildProcessError:
             return
 
@@ -165,10 +155,8 @@ class _Program:
     """What is to be started, as the command line has it."""
 
     def __init__(self, words: list[str]) -> None:
-        environment, inputs, *constraints, _ = words[: words.index("--") + 1]
-        self.account, self.groups, self.cpus, self.scheduling = constraints[:4]
-        self.lifetime, self.limits = constraints[4:]
-        self.argv = words[words.index("--") + 1 :]
+        environment, inputs, self.account, self.groups, self.cpus, *more = words
+        self.scheduling, self.lifetime, self.limits, _, *self.argv = more
         self.environment = _read_environment(int(environment))
         self.inputs = [_moved(int(descriptor)) for descriptor in inputs.split(",") if descriptor]
         self.enclosed = bool(self.inputs)
@@ -186,7 +174,7 @@ class _Program:
         if os.getppid() != supervisor:  # it was killed before PR_SET_PDEATHSIG took effect
             os._exit(127)
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGCHLD, signal.SIGPIPE, *_ENDING):
             signal.signal(number, signal.SIG_DFL)
         _execute(self.argv, self.environment)
 
@@ -295,20 +283,15 @@ def _waits(pid: int) -> bool:
         return file.read().rpartition(")")[2].split()[0] == "S"
 
 
-def _watch(pid: int, target: _Target, control: int, wakeup: int, usage: _Usage) -> int | None:
+def _watch(pid: int, target: _Target, control: int, wakeup: int) -> int | None:
     """Reap until the program ends or hone does; return its status, None if hone has ended."""
     while True:
         ready, _, _ = select.select([control, wakeup], [], [])
         if wakeup in ready:
             os.read(wakeup, 512)
-        while True:
-            try:
-                reaped, status, used = os.wait4(-1, os.WNOHANG)
-            except ChildProcessError:
-                return 0
-            if reaped == 0:
-                break
-            usage.add(used)
+        reaped = -1
+        while reaped != 0:
+            reaped, status = os.waitpid(-1, os.WNOHANG)
             if reaped == pid:
                 return status
         if control in ready:
@@ -331,7 +314,7 @@ def main() -> None:
     control, status = int(sys.argv[1]), int(sys.argv[2])
     for descriptor in (control, status):
         os.set_inheritable(descriptor, False)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in _ENDING:
         signal.signal(number, signal.SIG_IGN)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     wakeup_reader, wakeup_writer = os.pipe()
@@ -348,19 +331,19 @@ def main() -> None:
     for descriptor in (0, 1, 2):
         os.close(descriptor)
     if target is None:
-        _kill_all_children(_Usage())
+        _kill_all_children()
         _tell(status, "unenclosed")
         return
     _tell(status, f"pid {target.pid}")
-    usage = _Usage()
-    ended = _watch(pid, target, control, wakeup_reader, usage)
+    ended = _watch(pid, target, control, wakeup_reader)
     if program.lifetime == "lasting":
         ended = os.waitpid(pid, 0)[1] if ended is None else ended
     else:
-        _kill_all_children(usage)
+        _kill_all_children()
     if ended is not None:
         ended = _status_of_enclosed(ended) if program.enclosed else ended
-        _tell(status, f"exit {ended} {usage.user:.6f} {usage.system:.6f}")
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        _tell(status, f"exit {ended} {used.ru_utime:.6f} {used.ru_stime:.6f}")
 
 
 def _tell(descriptor: int, line: str) -> None:

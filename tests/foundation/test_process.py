@@ -73,6 +73,11 @@ def test_a_missing_program_is_a_tool_error(tmp_path: Path) -> None:
         run(Command(argv=("no-such-program",), cwd=tmp_path))
 
 
+def test_a_program_ignores_no_signal_of_those_that_end_one(tmp_path: Path) -> None:
+    show = "print(*(signal.getsignal(getattr(signal, n)).name for n in 'SIGHUP SIGTERM'.split()))"
+    assert run(python(f"import signal; {show}", cwd=tmp_path)).text() == "SIG_DFL SIG_DFL\n"
+
+
 def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(MachineError, match="does not exist"):
         run(Command(argv=("true",), cwd=tmp_path / "absent"))
@@ -160,7 +165,7 @@ def test_what_may_not_be_killed_is_waited_for() -> None:
         "supervisor._children = lambda _: [child]\n"
         "os.kill = signal.pidfd_send_signal = refuse\n"
         "supervisor._Target(child).send(signal.SIGTERM)\n"
-        "supervisor._kill_all_children(supervisor._Usage())\n"
+        "supervisor._kill_all_children()\n"
         "os.waitpid(child, os.WNOHANG)\n"
     )
     ended = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, check=False)
