@@ -145,8 +145,12 @@ def locate(chosen: Path | None) -> Home:
 
 
 def make_root(home: Home) -> None:
-    """Make the home's own folder unless it exists. Raises MachineError if that fails."""
+    """Make the home's own folder unless it exists.
+
+    Raises UsageError for a folder that holds other things, and MachineError if it cannot be made.
+    """
     try:
+        check_home(home)
         home.root.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
     except OSError as error:
         raise unusable(home, error) from error
@@ -191,9 +195,8 @@ def check_home(home: Home) -> None:
 def make_home(home: Home) -> None:
     """Make the home and its folders, as private as they have to be.
 
-    Raises UsageError for a folder that holds other things, and OSError.
+    Raises what ``make_root`` raises, and OSError.
     """
-    check_home(home)
     make_root(home)
     mode = stat.S_IMODE(home.root.stat().st_mode)
     if os.geteuid() == 0 and mode | _PASSABLE != mode and _holds_nothing_else(home):

@@ -9,7 +9,7 @@ import pytest
 
 from dbhone.capture import live
 from dbhone.errors import MachineError, UsageError
-from dbhone.home import Home, locate
+from dbhone.home import Home, locate, make_root
 from dbhone.package import originals
 from dbhone.session import open_session
 from dbhone.source.known_versions import FILE
@@ -68,6 +68,8 @@ def test_a_folder_of_other_things_is_no_home(tmp_path: Path) -> None:
         open_session(Home(tmp_path)),
     ):
         pass
+    with pytest.raises(UsageError, match="is not a home folder of hone's"):
+        make_root(Home(tmp_path))
     assert mode(data) == 0o755
     assert {path.name for path in tmp_path.iterdir()} == {"data", "main.py"}
 

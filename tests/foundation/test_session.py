@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -39,6 +40,14 @@ def test_a_session_is_alive_until_it_ends(tmp_path: Path) -> None:
         assert session.workdir("x").is_dir()
     assert not is_alive(home, session.id)
     assert not session.scratch.exists()
+
+
+def test_who_looks_at_a_dead_session_while_another_looks_sees_it_dead(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.sessions.mkdir(parents=True)
+    with (home.sessions / "dead").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        assert not is_alive(home, "dead")
 
 
 def test_two_sessions_share_a_home(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from dbhone.cli.context import Context
 from dbhone.cli.lines import labelled
 from dbhone.errors import ToolError, UsageError
 from dbhone.home import make_folder, make_root
-from dbhone.requirements import Missing, install, installable
+from dbhone.requirements import Missing, install, installable, missing
 
 
 def ensure_installed(context: Context, lacking: Missing, what: str) -> None:
@@ -52,7 +52,7 @@ def install_with_message(context: Context, lacking: Missing) -> None:
     make_folder(context.home.logs, shared=False)
     log = context.home.logs / "setup.log"
     install(lacking, log)
-    left = Missing(requirements=tuple(need for need in lacking.requirements if not need.is_met()))
+    left = missing(lacking.requirements)
     if left:
         names = " and ".join(need.name for need in left.requirements)
         raise ToolError(

@@ -33,16 +33,15 @@ def command(context: Context, names: tuple[str, ...], yes: bool) -> None:
     chosen = goals(names)
     lacking = together(goal.missing for goal in chosen)
     if lacking:
-        with context.session():
-            if not yes:
-                ensure_installed(context, lacking, " and ".join(names))
-            elif installable():
-                install_with_message(context, lacking)
-            else:
-                raise ToolError(
-                    f"{' and '.join(names)} needs {lacking.describe()}, which hone may not install",
-                    hint=f"run this, then the same again: {lacking.line()}",
-                )
+        if not yes:
+            ensure_installed(context, lacking, " and ".join(names))
+        elif installable():
+            install_with_message(context, lacking)
+        else:
+            raise ToolError(
+                f"{' and '.join(names)} needs {lacking.describe()}, which hone may not install",
+                hint=f"run this, then the same again: {lacking.line()}",
+            )
     for goal in chosen:
         context.out.print(f"{goal.name}: ready")
 
