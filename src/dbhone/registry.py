@@ -55,7 +55,7 @@ def load(drawer: str, name: str, kind: type[T], *, what: str) -> T:
     if origin is None:
         raise UnknownName(what, name, names(drawer))
     place = origin if isinstance(origin, str) else _place(origin)
-    loaded = _imported(origin, place) if isinstance(origin, str) else _loaded(origin, place)
+    loaded = _loaded(origin, place)
     plugin = getattr(loaded, "PLUGIN", loaded)
     if not isinstance(plugin, kind):
         raise HoneError(f"{place} has no PLUGIN of type {kind.__name__}")
@@ -111,19 +111,12 @@ def _entry_points(drawer: str, own_places: dict[str, str]) -> dict[str, EntryPoi
     return by_name
 
 
-def _imported(module: str, place: str) -> object:
+def _loaded(origin: str | EntryPoint, place: str) -> object:
+    """Return a module by its name, or what an entry point has."""
     try:
-        return importlib.import_module(module)
+        return importlib.import_module(origin) if isinstance(origin, str) else origin.load()
     except Exception as error:
         raise _unloadable(place, error) from error
-
-
-def _loaded(entry_point: EntryPoint, place: str) -> object:
-    try:
-        loaded: object = entry_point.load()
-    except Exception as error:
-        raise _unloadable(place, error) from error
-    return loaded
 
 
 def _unloadable(place: str, error: Exception) -> HoneError:
@@ -138,7 +131,7 @@ def _place(entry_point: EntryPoint) -> str:
 
 
 def _folder(package: str, place: str) -> Path:
-    _imported(package, place)
+    _loaded(package, place)
     return Path(str(resource_files(package)))
 
 
