@@ -50,9 +50,9 @@ def _entry(path: Path, name: Path) -> str:
     return f"{name}\0{kind}\0{digest_of_file(path)}"
 
 
-def absolute_path(text: str) -> Path:
-    """Return a path that a user wrote as an absolute one; it need not exist."""
-    return expanded_path(text).absolute()
+def absolute_path(text: str, folder: Path = Path()) -> Path:
+    """Return a path that a user wrote, from ``folder``, as an absolute one; it need not exist."""
+    return (folder / expanded_path(text)).absolute()
 
 
 def expanded_path(text: str) -> Path:
@@ -60,6 +60,8 @@ def expanded_path(text: str) -> Path:
 
     Raises UsageError if there is no such user.
     """
+    if not text.startswith("~"):  # ./~NAME is another path, which pathlib would expand, too
+        return Path(text)
     try:
         return Path(text).expanduser()
     except RuntimeError as error:

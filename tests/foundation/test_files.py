@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbhone.errors import UsageError
 from dbhone.files import (
+    absolute_path,
     copy_tree,
     digest_of,
     digest_of_tree,
@@ -20,6 +22,17 @@ from dbhone.files import (
     write_whole,
 )
 from dbhone.untrusted_files import remove_tree, walk
+
+
+def test_a_users_path_begins_in_his_folder_and_names_a_home_only_by_its_first_character(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    assert absolute_path("mine", tmp_path) == tmp_path / "mine"
+    assert absolute_path("~/mine", tmp_path) == Path("/home/me/mine")
+    assert absolute_path("./~nobody-here/mine", tmp_path) == tmp_path / "~nobody-here" / "mine"
+    with pytest.raises(UsageError, match="there is no such user"):
+        absolute_path("~nobody-here/mine", tmp_path)
 
 
 @given(st.dictionaries(st.text(), st.integers()))

@@ -184,7 +184,7 @@ def _with_files(
     workload, files = declared.workload, declared.files
     found: dict[str, object] = {}
     if suites.is_users_file(workload.suite):
-        path = absolute_path(str(folder / expanded_path(workload.suite)))
+        path = absolute_path(workload.suite, folder)
         if own_suite.is_own(workload.suite):
             at = ("workload", "suite")
             if files and home is not None:
@@ -274,7 +274,7 @@ def _data_beside(data: Data, folder: Path) -> Data:
 
 
 def _path_beside(path: str, folder: Path) -> str:
-    return str(absolute_path(str(folder / expanded_path(path))))
+    return str(absolute_path(path, folder))
 
 
 def _beside(file: Path, subject: SubjectDeclaration) -> SubjectDeclaration:

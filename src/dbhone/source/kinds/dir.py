@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 
 from dbhone.errors import SourceError, UsageError, disk_full
-from dbhone.files import absolute_path, copy_tree, expanded_path
+from dbhone.files import absolute_path, copy_tree
 from dbhone.session import Notify
 from dbhone.source.fetch import FetchJob, SourceReference
 from dbhone.source.kinds.base import SourceKind
@@ -23,7 +23,7 @@ def _parse(text: str) -> SourceReference:
 
 
 def _absolute(text: str, folder: Path) -> str:
-    return f"dir:{absolute_path(str(folder / expanded_path(text.removeprefix('dir:'))))}"
+    return f"dir:{absolute_path(text.removeprefix('dir:'), folder)}"
 
 
 def _fetch(job: FetchJob) -> str:

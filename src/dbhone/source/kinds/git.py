@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dbhone.command import Command
 from dbhone.errors import HoneError, SourceError, UsageError, nearest_of_many
-from dbhone.files import absolute_path, expanded_path
+from dbhone.files import absolute_path
 from dbhone.process import Finished, run
 from dbhone.requirements import Requirement
 from dbhone.source.fetch import (
@@ -92,7 +92,7 @@ def _located(location: str, folder: Path) -> str:
     """Return a path in a folder as an absolute one, and any other location as it is."""
     if not is_local_repository(location):
         return location
-    return str(absolute_path(str(folder / expanded_path(location))))
+    return str(absolute_path(location, folder))
 
 
 def is_local_repository(location: str) -> bool:
