@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from dbhone.cli import build_service
 from dbhone.cli.commands import build as module
 from dbhone.cli.main import hone
 from dbhone.compilation.compile_commands import COMMANDS, CompileCommand
@@ -91,7 +92,7 @@ def make_build(folder: Path, inputs: BuildInputs, times: int) -> Build:
 @pytest.fixture
 def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeService:
     service = FakeService(tmp_path)
-    monkeypatch.setattr(module, "BuildService", service)
+    monkeypatch.setattr(build_service, "BuildService", service)
     monkeypatch.setattr(module, "foresee_dbms", lambda _: None)  # its trees are no trees
     monkeypatch.setattr(module, "recognise", lambda path, _: Path(path).name.partition(":")[2])
     return service
@@ -224,3 +225,4 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_fetched(
     done = hone_build(tmp_path, *words)
     assert said in str(done.exception) + done.output
     assert service.compiled == []
+    assert not (tmp_path / "home").exists()

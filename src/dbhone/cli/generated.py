@@ -12,7 +12,15 @@ import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context
-from dbhone.cli.lines import FILE, check_output, numbers, output_option, words, write_output
+from dbhone.cli.lines import (
+    FILE,
+    check_output,
+    numbers,
+    output_option,
+    with_options,
+    words,
+    write_output,
+)
 from dbhone.cli.plan_view import print_plan
 from dbhone.cli.running import DURATION, PERCENT, SEED, execute_new
 from dbhone.errors import UsageError
@@ -144,9 +152,7 @@ def generated_options(function: F) -> F:
 
 def generated_options_without_budget(function: F) -> F:
     """Decorate a command that has a budget of its own with all other options."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
+    return with_options(_OPTIONS, function)
 
 
 def write_or_execute(

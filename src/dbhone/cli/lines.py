@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +24,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _HEAD = 9
 """The length of the longest head, ``calibrate``."""
+
+
+def with_options(options: Sequence[Callable[[F], F]], function: F) -> F:
+    """Decorate a command with options, which its help shows in this order."""
+    for option in reversed(options):
+        function = option(function)
+    return function
 
 
 def headed(head: str, text: str, style: str = "bold") -> Text:

@@ -10,12 +10,13 @@ from typing import Any, TypeVar
 import click
 
 from dbhone.cli.bisecting import BisectCode
+from dbhone.cli.build_service import build_service
 from dbhone.cli.context import Context, open_store
-from dbhone.cli.lines import headed, labelled
+from dbhone.cli.lines import headed, labelled, with_options
 from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.errors import HoneError, Interrupted, NoSpaceError, StoreBusyError, UsageError
-from dbhone.experiment.builds import BuildService, recognise
+from dbhone.experiment.builds import recognise
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.execute import Execution
 from dbhone.experiment.goals import check_folders, missing_for
@@ -28,7 +29,7 @@ from dbhone.experiment.run_lifecycle import begin
 from dbhone.experiment.schema import SEEDS
 from dbhone.experiment.shortage import Shortage, shortage
 from dbhone.files import write_whole
-from dbhone.measurement.record import Design, Role, Run
+from dbhone.measurement.record import Role, Run
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page
@@ -77,8 +78,8 @@ def dbms_of_tree(context: Context, reference: str, *, refresh: bool = False) -> 
     if refresh or not BuildEstimator(context.home).is_kept(reference):
         text = f"{reference} is fetched to see which DBMS it is; --dbms names it instead"
         context.tell(labelled("note", text))
-    with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
-        tree = BuildService(session, listen, refresh=refresh).tree(reference)
+    with context.session() as session, build_service(context, session, refresh=refresh) as service:
+        tree = service.tree(reference)
         return recognise(tree.path, reference)
 
 
@@ -93,9 +94,7 @@ _DESIGN = (
 
 def design_options(function: F) -> F:
     """Decorate a command with the options that say how to measure, instead of the file."""
-    for option in reversed(_DESIGN):
-        function = option(function)
-    return function
+    return with_options(_DESIGN, function)
 
 
 force_small_budget_option = click.option(
@@ -119,14 +118,9 @@ def with_design(
     seed: int | None = None,
 ) -> Experiment:
     """Return the experiment with what the command line says instead of the file."""
-    design: Design = experiment.design
-    if budget is not None:
-        design = dataclasses.replace(design, budget_seconds=budget)
-    if target is not None:
-        design = dataclasses.replace(design, target=target)
-    if seed is not None:
-        design = dataclasses.replace(design, seed=seed)
-    return dataclasses.replace(experiment, design=design)
+    said = {"budget_seconds": budget, "target": target, "seed": seed}
+    changes: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+    return dataclasses.replace(experiment, design=dataclasses.replace(experiment.design, **changes))
 
 
 def execute_new(context: Context, experiment: Experiment, *, refresh: bool, force: bool) -> Page:

@@ -13,12 +13,12 @@ import click
 from rich.table import Table
 
 from dbhone.cli import completing
+from dbhone.cli.build_service import build_service
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.generated import train_option
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import FILE, check_output, facts, force_option, write_output
 from dbhone.cli.listing import listing
-from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.compilation.inputs import USUAL_COMPILER, BuildInputs, check_profile_source, variant_of
 from dbhone.compilation.manifest import Build
@@ -142,12 +142,13 @@ def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> No
     variants = {source: variant_of(source, chosen.variant) for source in sources}
     for variant in variants.values():
         _check(chosen, variant)
-    with context.session():
-        for source in sources:
-            if not variants[source].ready_made:
-                _prepare(context, source, chosen, variants[source])
-    with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
-        service = BuildService(session, listen, refresh=chosen.refresh, jobs=chosen.jobs)
+    for source in sources:
+        if not variants[source].ready_made:
+            _prepare(context, source, chosen, variants[source])
+    with (
+        context.session() as session,
+        build_service(context, session, refresh=chosen.refresh, jobs=chosen.jobs) as service,
+    ):
         results = [_result(service, source, chosen, variants[source]) for source in sources]
     builds = [result.build for result in results]
     for result in results:

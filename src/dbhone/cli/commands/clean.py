@@ -149,9 +149,7 @@ def _parts(home: Home, removable: frozenset[Path]) -> Iterator[_Part]:
 
 
 def _bytes(place: Path) -> int:
-    if not place.exists():
-        return 0
-    return tree_size(place) if place.is_dir() else place.stat().st_size
+    return place.stat().st_size if place.is_file() else tree_size(place)
 
 
 def _trees(home: Home) -> set[Path]:

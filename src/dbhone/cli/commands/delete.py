@@ -36,9 +36,7 @@ def command(context: Context, runs: tuple[str, ...], yes: bool) -> None:
         for number in chosen:
             _check_unused(context, (store.run(number),))  # which may have been resumed meanwhile
             store.delete_run(number)
-            folder = context.home.runs / str(number)
-            if folder.exists():
-                remove_tree(folder)
+            remove_tree(context.home.runs / str(number))
             context.err.print(f"deleted run {number}")
 
 

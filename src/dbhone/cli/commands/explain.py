@@ -8,13 +8,12 @@ import click
 
 from dbhone.analysis.explained_rounds import Work
 from dbhone.cli import completing
+from dbhone.cli.build_service import build_service
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import check_output, force_option, output_option, write_output
-from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import agree, ensure_installed
 from dbhone.errors import UsageError
-from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.explaining import (
     Explained,
@@ -111,12 +110,12 @@ def command(
         raise UsageError(f"{chosen} is the base, and would be compared with itself")
     task = find_task(experiment, on)
     _ensure_buildable(context, experiment, names, stored, yes=yes)
-    with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
+    with context.session() as session, build_service(context, session) as service:
         found = explain(
             experiment,
             names,
             task,
-            BuildService(session, listen),
+            service,
             rounds=rounds,
             seconds=float(seconds),
             waits=waits,

@@ -10,6 +10,7 @@ import click
 
 from dbhone import registry
 from dbhone.cli import completing
+from dbhone.cli.build_service import build_service
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import (
@@ -22,12 +23,10 @@ from dbhone.cli.lines import (
     write_output,
 )
 from dbhone.cli.package_view import check_and_show, gain_in_words, second_build_in_words
-from dbhone.cli.progress import shown
 from dbhone.cli.running import DURATION, execute_new, with_design
 from dbhone.cli.selecting import ChosenBuild, choose
 from dbhone.compilation.manifest import Build
 from dbhone.errors import UsageError
-from dbhone.experiment.builds import BuildService
 from dbhone.experiment.load import parse
 from dbhone.experiment.packaged import packaged_build, repeated_text, training_of
 from dbhone.experiment.verifying import built_again
@@ -147,8 +146,7 @@ def command(
 
 def _by_rules(context: Context, packaging: str, chosen: ChosenBuild) -> Build:
     grade = passed_outcome(chosen.build, context.home).grade
-    with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
-        service = BuildService(session, listen)
+    with context.session() as session, build_service(context, session) as service:
         training = None
         if chosen.run is not None and chosen.subject is not None:
             training = training_of(chosen.run, chosen.subject, service)
@@ -157,8 +155,8 @@ def _by_rules(context: Context, packaging: str, chosen: ChosenBuild) -> Build:
 
 def _built_again(context: Context, build: Build) -> Build:
     context.err.print("building it a second time")
-    with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
-        return built_again(build, BuildService(session, listen))
+    with context.session() as session, build_service(context, session) as service:
+        return built_again(build, service)
 
 
 def _image(context: Context, form: ImageForm, draft: Draft) -> Image:

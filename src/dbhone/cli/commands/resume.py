@@ -17,6 +17,7 @@ from dbhone.cli.running import (
     execute,
     force_small_budget_option,
     tolerance_option,
+    with_design,
 )
 from dbhone.errors import UsageError
 from dbhone.experiment.comparing import COMPARISON
@@ -50,11 +51,9 @@ def command(
                 f"run {chosen_run.id} was not made by 'hone compare': --tolerance is only for those"
             )
         check_resumable(chosen_run, session, budget=budget)
-        design = chosen_run.design
-        if budget is not None:
-            design = dataclasses.replace(design, budget_seconds=budget)
         experiment = as_begun(experiment_of(chosen_run, context.home), chosen_run)
-        experiment = dataclasses.replace(experiment, design=design)
+        experiment = dataclasses.replace(experiment, design=chosen_run.design)
+        experiment = with_design(experiment, budget=budget)
         # Its own budget was accepted when it began.
         force = force or budget is None
         check_rest(context, experiment, progress_of(chosen_run, store), session, force=force)

@@ -9,11 +9,10 @@ import time
 import click
 
 from dbhone.cli import completing
+from dbhone.cli.build_service import build_service
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
-from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import missing_for_build
 from dbhone.experiment.load import experiment_of, load_named
@@ -47,8 +46,7 @@ def command(context: Context, run: str, subject: str) -> None:
         inputs = experiment.subject(subject).inputs
         lacking = missing_for_build(inputs, BuildEstimator(session.home), experiment.suite)
         ensure_installed(context, lacking, "this server")
-        with shown(context.err, verbose=context.verbose) as listen:
-            service = BuildService(session, listen)
+        with build_service(context, session) as service:
             server = stack.enter_context(standalone_server(experiment, subject, service))
         _tell(context, server)
         with contextlib.suppress(KeyboardInterrupt):

@@ -12,6 +12,7 @@ import click
 
 from dbhone.analysis.trust import TrustGrade
 from dbhone.cli import completing
+from dbhone.cli.build_service import build_service
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.generated import (
     GeneratedOptions,
@@ -21,13 +22,11 @@ from dbhone.cli.generated import (
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import headed, labelled, write_output
 from dbhone.cli.plan_view import print_plan
-from dbhone.cli.progress import shown
 from dbhone.cli.running import DURATION, PERCENT, check, dbms_of_tree, perform, save_reports
 from dbhone.cli.setting_up import offer_installing
 from dbhone.compilation.distribution_rules import has_rules
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import HoneError, Interrupted
-from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import together
 from dbhone.experiment.model import Experiment
@@ -227,17 +226,15 @@ def _check(context: Context, request: Request, session: Session, *, force: bool)
     """
     alone = confirmation(request, request.candidates[0], 0, request.budget)
     check(context, alone.experiment(), force=force)
-    with shown(context.err, verbose=context.verbose) as listen:
-        harness = test_harness(BuildService(session, listen))
-        check_needs(request.dbms.name, request.grade, harness)
+    with build_service(context, session) as service:
+        check_needs(request.dbms.name, request.grade, test_harness(service))
     check_room(request, BuildEstimator(session.home), session.home)
 
 
 def _look(context: Context, first: Stage, session: Session, *, refresh: bool = False) -> Inputs:
     """Return what the source and the user's files are now, by a search's first run."""
     experiment = first.experiment()
-    with shown(context.err, verbose=context.verbose) as listen:
-        service = BuildService(session, listen, refresh=refresh)
+    with build_service(context, session, refresh=refresh) as service:
         return inputs_of(experiment, service.tree(experiment.base.inputs.source))
 
 

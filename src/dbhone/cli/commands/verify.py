@@ -6,16 +6,15 @@ import click
 from rich.table import Table
 
 from dbhone.cli import completing
+from dbhone.cli.build_service import build_service
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import headed
 from dbhone.cli.listing import listing
-from dbhone.cli.progress import shown
 from dbhone.cli.selecting import ChosenBuild, choose, find_build
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.compilation.manifest import Build
 from dbhone.errors import UsageError
-from dbhone.experiment.builds import BuildService
 from dbhone.experiment.load import experiment_of
 from dbhone.experiment.verifying import AskedWorkload, usual_base, verify_build
 from dbhone.requirements import missing
@@ -73,8 +72,7 @@ def command(
     chosen = choose(context, what)
     needed = requirements_of_checks(chosen.build.manifest.dbms, Grade(grade))
     ensure_installed(context, missing(needed), f"the grade {grade}")
-    with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
-        service = BuildService(session, listen)
+    with context.session() as session, build_service(context, session) as service:
         base = _named_base(context, chosen.build, against) if against else chosen.base
         verification = Verification(
             candidate=chosen.build,
