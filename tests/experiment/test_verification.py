@@ -88,6 +88,24 @@ grade = "full"
         parse(mysql, name="x.toml")
 
 
+def test_builds_of_several_systems_cannot_be_verified_against_one_base() -> None:
+    systems = """\
+title = "t"
+base = "mysql"
+[sources]
+mysql = "dir:mysql-8.0.39"
+mariadb = "dir:mariadb-11.4"
+[subjects]
+mysql = { dbms = "mysql", source = "mysql" }
+mariadb = { dbms = "mariadb", source = "mariadb" }
+[workload]
+suite = "sysbench:micro"
+"""
+    assert parse(systems, name="x.toml").verification is None
+    with pytest.raises(ExperimentError, match=r"verification.grade: .* builds of one DBMS"):
+        parse(f'{systems}[verification]\ngrade = "smoke"\n', name="x.toml")
+
+
 def test_answers_to_a_users_workload_are_kept_without_the_folder_that_it_is_in() -> None:
     expected = ExpectedAnswers({"all": "1", "more": "2"}, ask_again=dict)
     found = answers_compared("/home/ann/shop.workload", expected, {"more": "its answer differs"})

@@ -181,10 +181,16 @@ class Resolver:
     def _grade(self, subjects: tuple[SubjectDeclaration, ...]) -> Grade | None:
         """Return the grade at which builds are verified; one without checks is refused."""
         grade = self.declared.verification.grade
-        if grade is not None:
-            check = partial(lists_of, grade=grade)
-            for dbms in {subject.inputs.dbms for subject in subjects}:
-                self.where.meant(check, dbms, "verification", "grade")
+        if grade is None:
+            return None
+        first, *others = {subject.inputs.dbms for subject in subjects}
+        if others:
+            raise ExperimentError(
+                f"{self.where.at('verification', 'grade')}: a build is verified against the base,"
+                " and only builds of one DBMS can be",
+                hint="leave the grade out: the workload's answers are compared in any case",
+            )
+        self.where.meant(partial(lists_of, grade=grade), first, "verification", "grade")
         return grade
 
     def _check_names(self) -> None:
