@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dbhone.dbms.base import Dbms, load_dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import UsageError
-from dbhone.experiment.comparing import parse_side
+from dbhone.experiment.comparing import parse_side, split_variant
 from dbhone.experiment.goals import foresee_dbms
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
 from dbhone.source.kinds.base import kind_of, parse_reference
@@ -163,6 +163,12 @@ def find_source(
             f"{source} brings a ready-made server, which cannot be built in other ways",
             hint="give the source tree of your version: dir:PATH, or for example"
             " git:https://github.com/mysql/mysql-server@mysql-8.0.36",
+        )
+    plain, variant = split_variant(source)
+    if variant is not None:
+        raise UsageError(
+            f"{source} names a variant, and only the source is named here",
+            hint=f"say it apart: {plain} --variant {variant}",
         )
     name = dbms or side.dbms or foresee_dbms(side.source) or recognise(side.source)
     return side.source, load_dbms(name)
