@@ -71,7 +71,12 @@ def usual_base(build: Build, service: BuildService) -> Build:
     """
     if build.manifest.is_usual_base:
         return build
-    changes = {"variant": parse_variant(USUAL), "copy_number": 0, "fixes": ()}
+    changes = {
+        "variant": parse_variant(USUAL),
+        "copy_number": 0,
+        "fixes": (),
+        "profile_source": None,
+    }
     return build_like(build, changes, service)
 
 
