@@ -22,7 +22,7 @@ from dbhone.errors import UsageError
 from dbhone.experiment.comparing import COMPARISON
 from dbhone.experiment.earlier_sessions import progress_of
 from dbhone.experiment.load import experiment_of
-from dbhone.experiment.run_lifecycle import as_begun, check_resumable, take_over
+from dbhone.experiment.run_lifecycle import check_resumable, take_over
 
 
 @hone_command("resume", Task.MEASURE, "hone resume last", "hone resume 7 --budget 2h")
@@ -53,7 +53,7 @@ def command(
         design = chosen_run.design
         if budget is not None:
             design = dataclasses.replace(design, budget_seconds=budget)
-        experiment = as_begun(experiment_of(chosen_run, context.home), chosen_run)
+        experiment = experiment_of(chosen_run, context.home)
         experiment = dataclasses.replace(experiment, design=design)
         # Its own budget was accepted when it began.
         force = force or budget is None
