@@ -52,7 +52,7 @@ from dbhone.verification.verify import Verification
 from tests.compilation.tiny import make_tree
 from tests.experiment.experiment_files import CONFIGURED, GOOD
 from tests.experiment.pretended import pretended_build
-from tests.measurement.store_records import invocation
+from tests.measurement.store_records import STEPS, invocation
 
 
 class PretendedService(BuildService):
@@ -85,8 +85,12 @@ class PretendedTarget:
     broken: Collection[str] = ()
     silent: Collection[str] = ()
     answers: Mapping[str, list[Answers]] = field(default_factory=dict)
+    sets: tuple[str, ...] | None = None
 
-    def __call__(self, _: object, builds: Mapping[str, object], *__: object) -> PretendedTarget:
+    def __call__(
+        self, experiment: Experiment, builds: Mapping[str, object], *_: object
+    ) -> PretendedTarget:
+        self.sets = experiment.sets
         self._ask(builds)
         return self
 
@@ -615,6 +619,15 @@ def failed_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def test_a_run_goes_on_with_the_builds_that_it_has_measured(bench: Bench, failed_once: Run) -> None:
     assert bench.execute(AMPLE, bench.run).state is RunState.DONE
+
+
+def test_a_run_goes_on_with_the_sets_that_it_has_measured_whichever_versions_are_left(
+    bench: Bench, failed_once: Run
+) -> None:
+    assert bench.target.sets is None, "all that every version has"
+    bench.store.set_steps(failed_once.id, STEPS)
+    bench.execute(AMPLE, bench.run)
+    assert bench.target.sets == ("main",)
 
 
 def test_a_footnote_on_what_no_longer_counts_is_withdrawn_when_the_run_goes_on(

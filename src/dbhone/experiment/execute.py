@@ -305,7 +305,8 @@ class Execution:
         make = target_class(self._experiment.suite)
         self._break_silent(make)
         sound = {name: builds[name] for name in builds if self._participants.has(name)}
-        self._made_target = make(self._experiment, sound, self._session, self._recorder)
+        experiment = self._earlier.with_measured_sets(self._experiment)
+        self._made_target = make(experiment, sound, self._session, self._recorder)
         self._earlier.check_settings(sound, self._target)
         for name, build in sound.items():
             self._describe(name, build)
