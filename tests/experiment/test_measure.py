@@ -36,7 +36,6 @@ from dbhone.measurement.record import (
     Run,
     Sliced,
     Step,
-    Warning,
 )
 from dbhone.measurement.store import Store
 from dbhone.session import Session
@@ -543,10 +542,7 @@ def test_a_resumed_run_goes_on_as_its_trials_so_far_show(
         for number in range(4)
     )
     sliced = tuple(Sliced(block=0, set="cte", subject=name, slices=slices) for name in NAMES)
-    slow = Warning(code="slow-operations", text="few", step="main")
-    bench.store.add_warning(bench.run.id, slow)
     monkeypatch.setattr(bench.store, "sliced", lambda _: sliced)
-    before: list[object] = []
     allotted: list[tuple[int, float]] = []
 
     def allocate(*_: object, block_seconds: float, **__: object) -> None:
@@ -555,10 +551,8 @@ def test_a_resumed_run_goes_on_as_its_trials_so_far_show(
 
     monkeypatch.setattr("dbhone.experiment.measure.allocate_time", allocate)
     measuring = bench.measure(builds, replace(DESIGN, max_blocks=1))
-    monkeypatch.setattr(measuring.target, "continue_from", lambda *told: before.extend(told))
     usual = measuring._block_seconds
     measuring.run()
-    assert before == [sliced, frozenset({"main"})]
     # The set's trial took two seconds, where 0.1 on each of three subjects were expected.
     begun, block_seconds = allotted[0]
     assert begun == 0

@@ -307,6 +307,8 @@ class Execution:
         sound = {name: builds[name] for name in builds if self._participants.has(name)}
         experiment = self._earlier.with_measured_sets(self._experiment)
         self._made_target = make(experiment, sound, self._session, self._recorder)
+        sliced = self._store.sliced(self._run.id)
+        self._made_target.continue_from(sliced, self._run.slow_sets)
         self._earlier.check_settings(sound, self._target)
         for name, build in sound.items():
             self._describe(name, build)

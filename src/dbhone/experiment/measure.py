@@ -122,11 +122,9 @@ class Measuring:
             return reason
 
     def _continue_from_store(self) -> None:
-        """Measure as after the trials of earlier sessions, if there are any."""
-        sliced = self.store.sliced(self.run_id)
-        self.target.continue_from(sliced, self.store.run(self.run_id).slow_sets)
+        """Expect of a block what the trials of earlier sessions tell, if there are any."""
         took = self.store.samples(self.run_id).block_seconds or 0.0
-        lasted = last_trial_seconds(sliced)
+        lasted = last_trial_seconds(self.store.sliced(self.run_id))
         if not lasted:
             self._block_seconds = max(self._block_seconds, took)
             return

@@ -192,15 +192,15 @@ class Target(ABC):
         """
 
     @abstractmethod
+    def continue_from(self, earlier: Sequence[Sliced], slow_sets: frozenset[str]) -> None:
+        """Prepare to measure as after these trials of the run, none if nothing is measured yet.
+
+        ``slow_sets`` are those that they found to be no sets for short slices.
+        """
+
+    @abstractmethod
     def schedule(self) -> Schedule:
         """Return what is measured, and keep its steps with the run."""
-
-    def continue_from(self, earlier: Sequence[Sliced], slow_sets: frozenset[str]) -> None:
-        """Measure as after these trials, of earlier sessions of the run.
-
-        ``slow_sets`` are those that are no sets for short slices, though there were some before.
-        """
-        del earlier, slow_sets
 
     @abstractmethod
     def open(
