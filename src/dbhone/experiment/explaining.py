@@ -58,11 +58,7 @@ class Explained:
 
 
 def most_different(
-    analysis: Analysis,
-    controls: Collection[str],
-    *,
-    subject: str | None = None,
-    step: str | None = None,
+    analysis: Analysis, controls: Collection[str], *, subject: str | None = None
 ) -> Effect | None:
     """Return the effect on throughput that is the largest; None if there is none.
 
@@ -72,9 +68,7 @@ def most_different(
     effects = (
         effect
         for effect in analysis.throughput_effects
-        if effect.subject not in controls
-        and subject in (None, effect.subject)
-        and (step is None or step in (effect.step, effect.step.partition("_")[0]))
+        if effect.subject not in controls and subject in (None, effect.subject)
     )
     return max(effects, key=lambda effect: abs(math.log(effect.ratio)), default=None)
 
