@@ -162,9 +162,9 @@ class Execution:
         for name, reason in (*progress.broken.items(), *progress.left_out.items()):
             self._participants.remove(name, reason)
         plan = make_plan(self._experiment, self._estimator, progress)
-        absent = set(plan.left_out) - progress.broken.keys() - progress.left_out.keys()
-        reasons = {name: plan.left_out[name] for name in plan.left_out if name in absent}
-        self._participants.leave_out(reasons)
+        self._participants.leave_out(
+            {name: why for name, why in plan.left_out.items() if self._participants.has(name)}
+        )
         return plan
 
     def _walk(self, plan: Plan) -> None:
@@ -405,7 +405,7 @@ class Execution:
 
     def _measure(self, subjects: tuple[str, ...], plan: Plan) -> str:
         """Measure the subjects that are sound; return why it ended."""
-        absent = {**plan.left_out, **self._participants.reasons}
+        absent = self._participants.reasons
         if not set(subjects).intersection(self._experiment.compared):
             raise nothing_to_compare(self._experiment, absent)
         schedule = self._schedule or self._target.schedule()
