@@ -88,7 +88,7 @@ class Participants:
     def performed(self, step: PlanStep, report: StepReport) -> None:
         """Note that a step was performed, and learn from how long a build took."""
         if isinstance(step, Compile | TakeReadyMade) and not report.reused:
-            self._speed[step.cost.guessed].learn(self.expected(step) or 0.0, report.seconds)
+            self._speed[step.cost.guessed].learn(step.cost.seconds, report.seconds)
         self._made.add(step.makes)
 
     def _leave_out(self, name: str, reason: str) -> str:
