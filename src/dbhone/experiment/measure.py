@@ -13,7 +13,6 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import MappingProxyType
 
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.precision import precision, typical
@@ -70,8 +69,8 @@ class Measuring:
         recorder: RunRecorder,
         on_break: Callable[[str, str], None],
         *,
-        planned: float | None = None,
-        absent: Mapping[str, str] = MappingProxyType({}),
+        planned: float | None,
+        absent: Mapping[str, str],
     ) -> None:
         self.experiment = target.experiment
         self.target = target
@@ -325,7 +324,7 @@ class Measuring:
             block=block,
             set=set_name,
             task=self._tasks[set_name],
-            subjects=tuple(name for name in subjects if name not in self.broken),
+            subjects=self._sound(subjects),
             timeout=max(_LEAST_TIMEOUT, _TIMEOUT_FACTOR * self.schedule.seconds[set_name]),
         )
 
