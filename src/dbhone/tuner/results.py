@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from dbhone.analysis.selection import stage_ratio
 from dbhone.compilation.inputs import USUAL_COMPILER
@@ -51,20 +51,16 @@ def all_tried(
     """
     choosing = of_kind(finished, StageKind.CHOOSE)
     ranked = ranking(choosing)
-    statuses = {
-        standing.name: _status(standing.name, standing.beaten, choosing, decision)
-        for standing in ranked
-    }
     rows = [
         CandidateResult(
             name=standing.name,
             ratio=standing.ratio,
             blocks=standing.blocks,
-            status=statuses[standing.name],
+            status=_status(standing.name, standing.beaten, choosing, decision),
         )
         for standing in ranked
     ]
-    unmeasured = {**left_out, **dict(_absent(choosing, statuses))}
+    unmeasured = {**left_out, **dict(_absent(choosing, {standing.name for standing in ranked}))}
     rows += [
         CandidateResult(name=name, ratio=None, blocks=0, status=why)
         for name, why in unmeasured.items()
@@ -117,7 +113,7 @@ def _status(name: str, beaten: bool, choosing: Sequence[EndedRun], decision: Dec
     return "dropped: certainly worse" if beaten else "dropped: among the worse half"
 
 
-def _absent(choosing: Sequence[EndedRun], measured: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _absent(choosing: Sequence[EndedRun], measured: Set[str]) -> Iterator[tuple[str, str]]:
     """Yield each candidate that has no figure, with the reason."""
     for ended in choosing:
         for warning in ended.run.warnings:
