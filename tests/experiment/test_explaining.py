@@ -94,7 +94,6 @@ def _spec(dbms: str, **settings: str) -> ServerSpec:
         dbms=load_server_dbms(dbms),
         installation=Installation(dbms=dbms, version="1", prefix=program.parent, server=program),
         settings=tuple(RequestedSetting(name=name, value=it) for name, it in settings.items()),
-        env={},
     )
 
 
