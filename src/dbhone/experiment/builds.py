@@ -157,7 +157,7 @@ class BuildService:
         """Return the source tree; it is fetched at most once in a session."""
         if reference not in self._trees:
             self._trees[reference] = acquire(
-                reference, self.session, refresh=self._refresh, notify=self._detail
+                reference, self.session, refresh=self._refresh, notify=self.detail
             )
         return self._trees[reference]
 
@@ -187,7 +187,7 @@ class BuildService:
 
     def _unpacked(self, source: str) -> SourceTree:
         """Return the tree with the ready-made server that a source brings."""
-        return unpack_server(self.tree(source), self.session, self._detail)
+        return unpack_server(self.tree(source), self.session, self.detail)
 
     def _take_ready_made(self, inputs: BuildInputs) -> BuildResult:
         result = self.ready_made_server(inputs.source)
@@ -223,11 +223,11 @@ class BuildService:
         tree, dbms = self.tree(inputs.source), load_dbms(inputs.dbms)
         with _naming_ready_made_servers(tree.path):
             version = dbms.version(tree.path)
-        tree = apply_edits(tree, dbms.edits(version), self.session, self._detail)
+        tree = apply_edits(tree, dbms.edits(version), self.session, self.detail)
         if not inputs.fixes:
             return tree
         return apply_fixes(
-            tree, inputs.fixes, self.session, self._detail, dbms=inputs.dbms, version=version
+            tree, inputs.fixes, self.session, self.detail, dbms=inputs.dbms, version=version
         )
 
     def compile(self, inputs: BuildInputs, pass_: Pass, profile: Profile | None) -> BuildResult:
@@ -237,7 +237,7 @@ class BuildService:
         if known is not None:
             return BuildResult(build=known, tree=spec.tree, reused=True)
         build = self.exclusively(
-            lambda: builder.make(spec, self.session, self._detail, jobs=self._jobs)
+            lambda: builder.make(spec, self.session, self.detail, jobs=self._jobs)
         )
         return BuildResult(build=build, tree=spec.tree, reused=False)
 
@@ -254,7 +254,7 @@ class BuildService:
             profile=profile,
         )
         known = kept_builds.find(self.session.home, spec.digest())
-        build = known or self.exclusively(lambda: post_link.make(spec, self.session, self._detail))
+        build = known or self.exclusively(lambda: post_link.make(spec, self.session, self.detail))
         return BuildResult(
             build=build, tree=linked.tree, reused=known is not None, linked=linked.build
         )
@@ -310,7 +310,7 @@ class BuildService:
         )
         began, clock = time.time(), time.monotonic()
         try:
-            iterations = target_class(step.training.suite).train(job, self.session, self._detail)
+            iterations = target_class(step.training.suite).train(job, self.session, self.detail)
             training = profile.FinishedTraining(
                 build=build,
                 compiler=compiler,
@@ -325,7 +325,8 @@ class BuildService:
         except UntrustedFileError as error:
             raise ProfileError(f"what was trained wrote no counters: {error.message}") from error
 
-    def _detail(self, text: str) -> None:
+    def detail(self, text: str) -> None:
+        """Tell what is being done within a step."""
         self.listen(Detail(text=text))
 
 

@@ -17,7 +17,6 @@ from dbhone.command import Command
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import load_embedded_dbms
 from dbhone.errors import DriverError
-from dbhone.experiment.events import Detail
 from dbhone.experiment.model import Experiment, Slices, Training
 from dbhone.experiment.order import BlockSeed, round_order
 from dbhone.experiment.target import Answers, Schedule, Target, TrainingJob, training_tasks
@@ -141,7 +140,7 @@ class EmbeddedTarget(Target):
         memory: dict[str, float] = {}
         with self.open((base,), 0):
             for task in tasks.values():
-                self.recorder.listen(Detail(text=task.set))
+                self.recorder.detail(task.set)
                 result = self._drive(base, task, _CALIBRATION_TIMEOUT)
                 results = result.require_report().steps
                 steps.extend(self._known_steps(task.set, results))

@@ -19,7 +19,6 @@ from dbhone.errors import UnknownName, UsageError
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.events import Detail
 from dbhone.experiment.explained_clients import work_of
 from dbhone.experiment.explained_server import ExplainedServer
 from dbhone.experiment.model import Experiment
@@ -165,7 +164,7 @@ def explain(
             return sampled
 
         sampled = service.exclusively(work)
-        service.listen(Detail(text="reading the stacks"))
+        service.detail("reading the stacks")
         base, subject = (
             sampled[name].rounds(specs[name].dbms, specs[name].installation.prefix)
             for name in names
@@ -194,7 +193,7 @@ def _run_rounds(
     """Let each subject run for its ``seconds``, cut into ``rounds``, in random order."""
     names = tuple(sampled)
     for number in range(rounds):
-        service.listen(Detail(text=f"{set}, round {number + 1} of {rounds}"))
+        service.detail(f"{set}, round {number + 1} of {rounds}")
         for position, name in enumerate(round_order(seed, _BLOCK, set, number, names)):
             sampled[name].slice(number, position, seconds / rounds)
     for subject in sampled.values():
@@ -224,15 +223,12 @@ def requests_for_waits(spec: ServerSpec) -> tuple[RequestedSetting, ...]:
 def _servers(
     experiment: Experiment, specs: dict[str, ServerSpec], service: BuildService
 ) -> BlockServers:
-    def tell(text: str) -> None:
-        service.listen(Detail(text=text))
-
     workload = server_workload(experiment)
     return BlockServers(
-        ServerPool(service.session, workload, tell),
+        ServerPool(service.session, workload, service.detail),
         specs,
         RunObservation(_UNOBSERVED, lambda _: None),
-        tell,
+        service.detail,
         seed=experiment.design.seed,
         fresh_data=workload.suite.fresh_loads,
     )

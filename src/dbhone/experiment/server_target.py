@@ -13,7 +13,6 @@ from dbhone.compilation.profile_counts import ProfileCounts, newly_executed, tot
 from dbhone.dbms.base_server import load_server_dbms
 from dbhone.errors import HoneError, ServerError
 from dbhone.experiment.block_servers import BlockServers
-from dbhone.experiment.events import Detail
 from dbhone.experiment.interleaved import InterleavedTrials, interleaved_sets, slice_seconds
 from dbhone.experiment.levers import uses_huge_pages
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
@@ -154,7 +153,7 @@ class ServerTarget(Target):
         super().__init__(experiment, builds, session, recorder)
         workload = server_workload(experiment)
         self._cold = workload.cold
-        self._pool = ServerPool(session, workload, self._detail)
+        self._pool = ServerPool(session, workload, recorder.detail)
         self._specs = {
             name: spec_of(experiment, experiment.subject(name), build)
             for name, build in self.builds.items()
@@ -173,16 +172,13 @@ class ServerTarget(Target):
             self._pool,
             self._specs,
             self._observation,
-            self._detail,
+            recorder.detail,
             seed=experiment.design.seed,
             fresh_data=self.suite.fresh_loads,
             cold=self._cold,
             on_start=self._note_what_it_took,
         )
         self._asked: set[str] = set()
-
-    def _detail(self, text: str) -> None:
-        self.recorder.listen(Detail(text=text))
 
     def _setup(self, spec: ServerSpec) -> ServerSetup:
         """Choose the settings. Raises SettingsError for one that the server lacks."""

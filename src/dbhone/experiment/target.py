@@ -17,14 +17,13 @@ from typing import ClassVar, Protocol, TypeAlias
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile_counts import Counters
 from dbhone.errors import HoneError, UsageError
-from dbhone.experiment.events import Listener
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.trial import Announce, SubjectResult, Trial
 from dbhone.files import digest_of_file
 from dbhone.instance import page_cache
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.record import RunningServer, Sliced, Step, Warning
-from dbhone.session import Session
+from dbhone.session import Notify, Session
 from dbhone.source.tree import SourceTree
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
@@ -89,7 +88,7 @@ class Notes(Protocol):
     """What a target tells of its subjects, and keeps with the run that it is part of."""
 
     @property
-    def listen(self) -> Listener:
+    def detail(self) -> Notify:
         """Who is told what is being done."""
 
     def warn(self, *warnings: Warning) -> None:
