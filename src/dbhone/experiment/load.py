@@ -6,7 +6,6 @@ import dataclasses
 import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -183,7 +182,8 @@ def _with_known(
     for name, reference in declared.sources.items():
         if reference.startswith(PREFIX):
             versions = versions or known_versions()
-            meant[name] = where.meant(versions.meaning, reference, "sources", name)
+            with where.located("sources", name):
+                meant[name] = versions.meaning(reference)
     return declared.model_copy(update={"sources": declared.sources | meant})
 
 
@@ -199,12 +199,11 @@ def _with_files(
     if suites.is_users_file(workload.suite):
         path = absolute_path(str(folder / expanded_path(workload.suite)))
         if own_suite.is_own(workload.suite):
-            at = ("workload", "suite")
-            if files and home is not None:
-                lay_out = partial(own_suite.lay_out, files=files, home=home)
-                path = where.meant(lay_out, path.name, *at)
-            else:
-                files = where.meant(own_suite.read_files, path, *at)
+            with where.located("workload", "suite"):
+                if files and home is not None:
+                    path = own_suite.lay_out(path.name, files, home)
+                else:
+                    files = own_suite.read_files(path)
         found["suite"] = str(path)
     if workload.data:
         found["data"] = _data_beside(workload.data, folder)

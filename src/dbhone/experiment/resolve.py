@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from dbhone.dbms.base import load_dbms
@@ -129,7 +128,8 @@ class Resolver:
             data=data,
         )
         if suite.server_sizes and workload.size in suite.sizes():
-            self.where.meant(lambda _: suite_tasks.data_set(suite, scale), "", "workload", "data")
+            with self.where.located("workload", "data"):
+                suite_tasks.data_set(suite, scale)
         return scale
 
     def _servers(
@@ -190,7 +190,8 @@ class Resolver:
                 " and only builds of one DBMS can be",
                 hint="leave the grade out: the workload's answers are compared in any case",
             )
-        self.where.meant(partial(lists_of, grade=grade), first, "verification", "grade")
+        with self.where.located("verification", "grade"):
+            lists_of(first, grade)
         return grade
 
     def _check_names(self) -> None:
@@ -204,7 +205,8 @@ class Resolver:
         if self.declared.base not in names:
             raise UnknownName("subject", self.declared.base, names, where=self.where.at("base"))
         for name, reference in self.declared.sources.items():
-            self.where.meant(parse_reference, reference, "sources", name)
+            with self.where.located("sources", name):
+                parse_reference(reference)
 
     def _check_subjects(self, suite: Suite, subjects: tuple[SubjectDeclaration, ...]) -> None:
         base = next(subject for subject in subjects if subject.role is Role.BASE)
