@@ -1,6 +1,7 @@
 """The footnotes about how a run was measured: its settings, conditions, slices, and host noise.
 
-Each has a code and a text. All functions are pure.
+Each has a code and a text. All functions are pure but ``conditions_notes``, which asks whether this
+machine can make sandboxes.
 """
 
 from __future__ import annotations
