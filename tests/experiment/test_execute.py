@@ -644,7 +644,7 @@ def test_a_run_goes_on_as_its_trials_so_far_show(
     sliced = (Sliced(block=0, set="main", subject="rel", slices=(a_slice(0),)),)
     monkeypatch.setattr(bench.store, "sliced", lambda _: sliced)
     bench.execute(AMPLE, bench.run)
-    assert (bench.target.before, bench.target.slow) == (sliced, {"main"})
+    assert (bench.target.before, bench.target.slow) == (sliced, frozenset({"main"}))
 
 
 def test_a_footnote_on_what_no_longer_counts_is_withdrawn_when_the_run_goes_on(
