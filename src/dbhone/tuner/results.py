@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 
 from dbhone.analysis.selection import stage_ratio
 from dbhone.compilation.inputs import USUAL_COMPILER
@@ -34,21 +34,14 @@ def page_of(run: Run, store: Store, observations: tuple[Observation, ...] = ()) 
     return page if found is None else dataclasses.replace(page, search=results(*found))
 
 
-def results(
-    finished: Sequence[EndedRun], decision: Decision, left_out: Mapping[str, str] | None = None
-) -> Search:
-    """Return what a search found; ``left_out`` names what cannot be built here, with reasons."""
+def results(finished: Sequence[EndedRun], decision: Decision) -> Search:
+    """Return what a search found."""
     stages = () if decision.winner is None else waterfall(finished, decision.winner)
-    return Search(tried=all_tried(finished, decision, left_out or {}), stages=stages)
+    return Search(tried=all_tried(finished, decision), stages=stages)
 
 
-def all_tried(
-    finished: Sequence[EndedRun], decision: Decision, left_out: Mapping[str, str]
-) -> tuple[CandidateResult, ...]:
-    """Return all candidates, the best first, and then those that were not measured.
-
-    ``left_out`` are those that could not be candidates on this machine, with the reasons.
-    """
+def all_tried(finished: Sequence[EndedRun], decision: Decision) -> tuple[CandidateResult, ...]:
+    """Return all candidates, the best first, and then those that were not measured."""
     choosing = of_kind(finished, StageKind.CHOOSE)
     ranked = ranking(choosing)
     rows = [
@@ -60,7 +53,7 @@ def all_tried(
         )
         for standing in ranked
     ]
-    unmeasured = {**left_out, **dict(_absent(choosing, {standing.name for standing in ranked}))}
+    unmeasured = dict(_absent(choosing, {standing.name for standing in ranked}))
     rows += [
         CandidateResult(name=name, ratio=None, blocks=0, status=why)
         for name, why in unmeasured.items()
