@@ -311,22 +311,23 @@ def test_a_subject_that_answers_nothing_is_broken_and_the_others_are_measured(
 def test_other_hones_wait_while_servers_are_asked_for_settings_and_variants_are_tried(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    exclusive, alone = [False], list[bool]()
+    holding, alone = [False], list[bool]()
 
-    def exclusively(_: object, work: Callable[[], object]) -> object:
-        assert not exclusive[-1], "the lock would wait for itself"
-        exclusive.append(True)
+    @contextlib.contextmanager
+    def exclusive(_: object) -> Iterator[None]:
+        assert not holding[-1], "the lock would wait for itself"
+        holding.append(True)
         try:
-            return work()
+            yield
         finally:
-            exclusive.pop()
+            holding.pop()
 
     def note(*_: object) -> None:
-        alone.append(exclusive[-1])
+        alone.append(holding[-1])
 
     monkeypatch.setattr(Execution, "_absence", ABSENCE)
     monkeypatch.setattr(execute, "why_variant_fails", note)
-    monkeypatch.setattr(PretendedService, "exclusively", exclusively)
+    monkeypatch.setattr(PretendedService, "exclusive", exclusive)
     monkeypatch.setattr(PretendedService, "compiler", lambda *_: None)
     monkeypatch.setattr(execute, "linker_of", lambda *_: None)
     monkeypatch.setattr(PretendedTarget, "check_settings", note)

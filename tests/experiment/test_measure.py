@@ -7,7 +7,7 @@ import itertools
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -349,10 +349,11 @@ def test_other_hones_wait_while_data_is_checked_and_cleared_away(
     measuring = bench.measure(builds)
     exclusive, checked = [False], list[bool]()
 
-    def exclusively(work: Callable[[], object]) -> object:
+    @contextlib.contextmanager
+    def alone() -> Iterator[None]:
         exclusive.append(True)
         try:
-            return work()
+            yield
         finally:
             exclusive.pop()
 
@@ -367,7 +368,7 @@ def test_other_hones_wait_while_data_is_checked_and_cleared_away(
         cleared.append(exclusive[-1])
 
     open_block, cleared = measuring.target.open, list[bool]()
-    monkeypatch.setattr(measuring.service, "exclusively", exclusively)
+    monkeypatch.setattr(measuring.service, "exclusive", alone)
     monkeypatch.setattr(measuring.target, "check", check)
     monkeypatch.setattr(measuring.target, "open", opened)
     measuring.run()

@@ -151,8 +151,7 @@ def explain(
     folder = service.session.workdir("explain")
     with contextlib.ExitStack() as stack:
         stack.callback(remove_tree, folder)
-
-        def work() -> dict[str, ExplainedServer]:
+        with service.exclusive():
             stack.enter_context(servers.open(names, _BLOCK))
             sampled = {
                 name: stack.enter_context(
@@ -161,9 +160,6 @@ def explain(
                 for name in names
             }
             _run_rounds(sampled, task.set, experiment.design.seed, rounds, seconds, service)
-            return sampled
-
-        sampled = service.exclusively(work)
         service.detail("reading the stacks")
         base, subject = (
             sampled[name].rounds(specs[name].dbms, specs[name].installation.prefix)

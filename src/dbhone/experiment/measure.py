@@ -17,7 +17,7 @@ from functools import partial
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.precision import precision, typical
 from dbhone.analysis.verdict import Analysis, is_clear
-from dbhone.errors import BudgetSpentError, DriverError, HoneError, MachineError
+from dbhone.errors import BudgetSpentError, DriverError, MachineError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import BlockEnded, InvocationStarted
 from dbhone.experiment.model import Experiment, Servers
@@ -291,8 +291,8 @@ class Measuring:
         """
         self.target.reload_programs(group)
         with contextlib.ExitStack() as stack:
-            opened = self.target.open(self._sound(group), block)
-            self.service.exclusively(partial(stack.enter_context, opened))
+            with self.service.exclusive():
+                stack.enter_context(self.target.open(self._sound(group), block))
             order = block_order(
                 self._design.seed,
                 block,
@@ -307,17 +307,13 @@ class Measuring:
                 if already:
                     self.store.supersede(self.run_id, block, set_name)
                 trial = self._trial(block, set_name, subjects)
-                invocations_before = before + number * len(group)
-                self.service.exclusively(partial(self._measure_trial, trial, invocations_before))
-            faults = self.service.exclusively(partial(self._leave, stack))
+                with self.service.exclusive():
+                    self._measure_trial(trial, before + number * len(group))
+            with self.service.exclusive():
+                faults = self.target.check()
+                stack.close()
         for name, error in faults.items():
             self._break(name, error.message, error.hint)
-
-    def _leave(self, opened: contextlib.ExitStack) -> Mapping[str, HoneError]:
-        """Check what the subjects' data has become, and clear it away; return what is wrong."""
-        faults = self.target.check()
-        opened.close()
-        return faults
 
     def _trial(self, block: int, set_name: str, subjects: tuple[str, ...]) -> Trial:
         return Trial(

@@ -27,9 +27,9 @@ def standalone_server(experiment: Experiment, name: str, service: BuildService) 
     pool = ServerPool(service.session, workload, service.detail)
     spec = spec_of(experiment, subject, build)
     with contextlib.ExitStack() as stack:
-        yield service.exclusively(
-            lambda: stack.enter_context(pool.running(spec, _seed(experiment)))
-        )
+        with service.exclusive():
+            server = stack.enter_context(pool.running(spec, _seed(experiment)))
+        yield server
 
 
 def _seed(experiment: Experiment) -> int | None:

@@ -133,7 +133,7 @@ def test_harness(service: BuildService) -> TestHarness:
     return TestHarness(
         session=service.session,
         notify=service.detail,
-        exclusively=service.exclusively,
+        exclusive=service.exclusive,
     )
 
 
@@ -145,7 +145,7 @@ def verify_build(
     Raises SourceError if a source tree is no longer kept that a workload needs.
     """
     builds = {_BASE: verification.base, _CANDIDATE: verification.candidate}
-    answers: tuple[ListComparison, ...] = ()
+    answers: list[ListComparison] = []
     if workloads:
         results = {
             name: BuildResult(
@@ -155,11 +155,10 @@ def verify_build(
             )
             for name, build in builds.items()
         }
-        answers = tuple(
-            service.exclusively(partial(_answers, results, workload, service))
-            for workload in workloads
-        )
-    return verification.outcome(test_harness(service), answers)
+        for workload in workloads:
+            with service.exclusive():
+                answers.append(_answers(results, workload, service))
+    return verification.outcome(test_harness(service), tuple(answers))
 
 
 def _tree_of(digest: str, build: Build, service: BuildService) -> SourceTree:
