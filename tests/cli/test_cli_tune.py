@@ -33,6 +33,7 @@ def test_the_space_is_written_to_a_file_that_can_be_run(tmp_path: Path) -> None:
     [
         (("apt:sqlite3", *_ONE, "--budget", "1m"), "too small for a single candidate"),
         (("known:mysql@5.7",), "brings a ready-made server"),
+        (("apt:sqlite3#lto",), "say it apart: apt:sqlite3 --variant lto"),
         (("apt:sqlite3", "--train", "nope"), "no set 'nope'"),
         (("apt:sqlite3", "--lever", "jemalloc"), "has no levers"),
         (("mysql",), "give the source tree of your version"),

@@ -32,7 +32,7 @@ def pretended_server(name: str) -> ServerSpec:
     installation = Installation(
         dbms="mariadb", version=name, prefix=Path("/"), server=Path("/mariadbd")
     )
-    return ServerSpec(dbms=lives.Mariadb(), installation=installation, settings=(), env={})
+    return ServerSpec(dbms=lives.Mariadb(), installation=installation, settings=())
 
 
 def pretended_build(folder: Path, script: str = GOOD) -> Build:

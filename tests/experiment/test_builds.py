@@ -96,7 +96,8 @@ def test_a_wait_for_another_hone_counts_while_it_lasts_and_no_longer(session: Se
     thread = threading.Thread(target=other)
     thread.start()
     holding.wait()
-    during = service.exclusively(lambda: service.waited)
+    with service.exclusive():
+        during = service.waited
     thread.join()
     told_whom = f"another hone (process {os.getpid()})"
     assert told == [

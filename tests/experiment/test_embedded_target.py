@@ -78,8 +78,11 @@ def test_drivers_take_turns_where_all_of_them_fit_into_half_of_the_memory(
     target._choose_slices(tasks, {"main": ROOM / 4, "cte": ROOM / 4 + 1})
     assert target._interleaved_sets == interleaved, "though one of the two takes no part any more"
     assert [warning.code for warning in notes.kept] == codes
+    notes.kept.clear()
     target.continue_from((), frozenset({"main"}))
+    target._choose_slices(tasks, {"main": ROOM / 4, "cte": ROOM / 4 + 1})
     assert target._interleaved_sets == interleaved - {"main"}
+    assert ("interleaved-steps" in {each.code for each in notes.kept}) == (interleaved > {"main"})
 
 
 def test_a_driver_with_one_thread_has_the_blocks_cpu(monkeypatch: pytest.MonkeyPatch) -> None:

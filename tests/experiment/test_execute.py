@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -37,7 +37,7 @@ from dbhone.experiment.planning import make_plan
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.run_lifecycle import begin
 from dbhone.experiment.target import Answers, BuildResult, Schedule, ServerState
-from dbhone.measurement.record import Run, RunState
+from dbhone.measurement.record import Run, RunState, Sliced, Warning
 from dbhone.measurement.store import Store
 from dbhone.session import Session
 from dbhone.source.tree import SourceTree
@@ -52,7 +52,7 @@ from dbhone.verification.verify import Verification
 from tests.compilation.tiny import make_tree
 from tests.experiment.experiment_files import CONFIGURED, GOOD
 from tests.experiment.pretended import pretended_build
-from tests.measurement.store_records import invocation
+from tests.measurement.store_records import STEPS, a_slice, invocation
 
 
 class PretendedService(BuildService):
@@ -85,8 +85,14 @@ class PretendedTarget:
     broken: Collection[str] = ()
     silent: Collection[str] = ()
     answers: Mapping[str, list[Answers]] = field(default_factory=dict)
+    sets: tuple[str, ...] | None = None
+    before: Sequence[Sliced] = ()
+    slow: frozenset[str] = frozenset()
 
-    def __call__(self, _: object, builds: Mapping[str, object], *__: object) -> PretendedTarget:
+    def __call__(
+        self, experiment: Experiment, builds: Mapping[str, object], *_: object
+    ) -> PretendedTarget:
+        self.sets = experiment.sets
         self._ask(builds)
         return self
 
@@ -94,6 +100,9 @@ class PretendedTarget:
         for name in subjects:
             if name in self.silent:
                 raise ServerError(f"{name} crashed when asked for its settings")
+
+    def continue_from(self, earlier: Sequence[Sliced], slow_sets: frozenset[str]) -> None:
+        self.before, self.slow = earlier, slow_sets
 
     def check_settings(self, _experiment: object, subject: SubjectDeclaration, *_: object) -> None:
         self._ask((subject.name,))
@@ -302,22 +311,23 @@ def test_a_subject_that_answers_nothing_is_broken_and_the_others_are_measured(
 def test_other_hones_wait_while_servers_are_asked_for_settings_and_variants_are_tried(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    exclusive, alone = [False], list[bool]()
+    holding, alone = [False], list[bool]()
 
-    def exclusively(_: object, work: Callable[[], object]) -> object:
-        assert not exclusive[-1], "the lock would wait for itself"
-        exclusive.append(True)
+    @contextlib.contextmanager
+    def exclusive(_: object) -> Iterator[None]:
+        assert not holding[-1], "the lock would wait for itself"
+        holding.append(True)
         try:
-            return work()
+            yield
         finally:
-            exclusive.pop()
+            holding.pop()
 
     def note(*_: object) -> None:
-        alone.append(exclusive[-1])
+        alone.append(holding[-1])
 
     monkeypatch.setattr(Execution, "_absence", ABSENCE)
     monkeypatch.setattr(execute, "why_variant_fails", note)
-    monkeypatch.setattr(PretendedService, "exclusively", exclusively)
+    monkeypatch.setattr(PretendedService, "exclusive", exclusive)
     monkeypatch.setattr(PretendedService, "compiler", lambda *_: None)
     monkeypatch.setattr(execute, "linker_of", lambda *_: None)
     monkeypatch.setattr(PretendedTarget, "check_settings", note)
@@ -615,6 +625,27 @@ def failed_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def test_a_run_goes_on_with_the_builds_that_it_has_measured(bench: Bench, failed_once: Run) -> None:
     assert bench.execute(AMPLE, bench.run).state is RunState.DONE
+
+
+def test_a_run_goes_on_with_the_sets_that_it_has_measured_whichever_versions_are_left(
+    bench: Bench, failed_once: Run
+) -> None:
+    assert bench.target.sets is None, "all that every version has"
+    bench.store.set_steps(failed_once.id, STEPS)
+    bench.execute(AMPLE, bench.run)
+    assert bench.target.sets == ("main",)
+
+
+def test_a_run_goes_on_as_its_trials_so_far_show(
+    bench: Bench, failed_once: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.store.add_warning(
+        failed_once.id, Warning(code="slow-operations", text="few", step="main")
+    )
+    sliced = (Sliced(block=0, set="main", subject="rel", slices=(a_slice(0),)),)
+    monkeypatch.setattr(bench.store, "sliced", lambda _: sliced)
+    bench.execute(AMPLE, bench.run)
+    assert (bench.target.before, bench.target.slow) == (sliced, frozenset({"main"}))
 
 
 def test_a_footnote_on_what_no_longer_counts_is_withdrawn_when_the_run_goes_on(

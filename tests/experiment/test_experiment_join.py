@@ -232,6 +232,24 @@ def test_a_version_that_broke_is_no_anchor() -> None:
     assert parse(text, name="x").base.name == "5.6.14"
 
 
+def test_an_anchor_takes_part_also_if_it_was_optional() -> None:
+    optional = EXPERIMENT.replace('source = "newer" }', 'source = "newer", optional = true }')
+    experiment = parse(text_of("8.0.12", run=a_run(experiment=optional)), name="x")
+    assert experiment.base.name == "5.7.22"
+    assert not any(each.optional for each in experiment.subjects)
+
+
+@pytest.mark.parametrize(
+    ("names", "optional"),
+    [(("8.0.12", "8.0.33"), {"8.0.12", "8.0.33"}), (("5.5.62",), set())],
+)
+def test_new_versions_may_be_left_out_but_for_one_that_is_the_base(
+    names: tuple[str, ...], optional: set[str]
+) -> None:
+    experiment = parse(text_of(*names, optional=True), name="x")
+    assert {each.name for each in experiment.subjects if each.optional} == optional
+
+
 def test_it_stands_beside_the_file_of_the_run_if_that_was_one() -> None:
     assert joining_name(a_run(experiment_name="mysql-history"), "mysql") == "mysql-joins-7"
     beside = joining_name(a_run(experiment_name="/e/mine.toml"), "mysql")

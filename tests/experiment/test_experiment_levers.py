@@ -120,6 +120,12 @@ def test_a_setting_that_contradicts_a_lever_is_refused() -> None:
     assert "huge_pages = off contradicts its levers, which want on" in error.message
 
 
+def test_a_loose_setting_that_contradicts_a_lever_is_refused_as_well() -> None:
+    text = TEXT.replace("postgresql", "mysql").replace('"600M"', '"100M"')
+    text = text.replace('huge_pages = "off"', "loose_large-pages = false")
+    assert isinstance(lacking(*declared("twice", text), "8.0.39"), SettingsError)
+
+
 @pytest.mark.parametrize(("value", "contradicts"), [("true", False), ("false", True)])
 def test_a_setting_that_says_in_other_letters_what_a_lever_wants_does_not_contradict_it(
     value: str, *, contradicts: bool

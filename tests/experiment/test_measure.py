@@ -7,7 +7,7 @@ import itertools
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -36,7 +36,6 @@ from dbhone.measurement.record import (
     Run,
     Sliced,
     Step,
-    Warning,
 )
 from dbhone.measurement.store import Store
 from dbhone.session import Session
@@ -350,10 +349,11 @@ def test_other_hones_wait_while_data_is_checked_and_cleared_away(
     measuring = bench.measure(builds)
     exclusive, checked = [False], list[bool]()
 
-    def exclusively(work: Callable[[], object]) -> object:
+    @contextlib.contextmanager
+    def alone() -> Iterator[None]:
         exclusive.append(True)
         try:
-            return work()
+            yield
         finally:
             exclusive.pop()
 
@@ -368,7 +368,7 @@ def test_other_hones_wait_while_data_is_checked_and_cleared_away(
         cleared.append(exclusive[-1])
 
     open_block, cleared = measuring.target.open, list[bool]()
-    monkeypatch.setattr(measuring.service, "exclusively", exclusively)
+    monkeypatch.setattr(measuring.service, "exclusive", alone)
     monkeypatch.setattr(measuring.target, "check", check)
     monkeypatch.setattr(measuring.target, "open", opened)
     measuring.run()
@@ -543,10 +543,7 @@ def test_a_resumed_run_goes_on_as_its_trials_so_far_show(
         for number in range(4)
     )
     sliced = tuple(Sliced(block=0, set="cte", subject=name, slices=slices) for name in NAMES)
-    slow = Warning(code="slow-operations", text="few", step="main")
-    bench.store.add_warning(bench.run.id, slow)
     monkeypatch.setattr(bench.store, "sliced", lambda _: sliced)
-    before: list[object] = []
     allotted: list[tuple[int, float]] = []
 
     def allocate(*_: object, block_seconds: float, **__: object) -> None:
@@ -555,10 +552,8 @@ def test_a_resumed_run_goes_on_as_its_trials_so_far_show(
 
     monkeypatch.setattr("dbhone.experiment.measure.allocate_time", allocate)
     measuring = bench.measure(builds, replace(DESIGN, max_blocks=1))
-    monkeypatch.setattr(measuring.target, "continue_from", lambda *told: before.extend(told))
     usual = measuring._block_seconds
     measuring.run()
-    assert before == [sliced, frozenset({"main"})]
     # The set's trial took two seconds, where 0.1 on each of three subjects were expected.
     begun, block_seconds = allotted[0]
     assert begun == 0

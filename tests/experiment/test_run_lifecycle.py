@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from dbhone.errors import UsageError
-from dbhone.experiment.load import parse
-from dbhone.experiment.run_lifecycle import as_begun, begin, take_over
+from dbhone.experiment.load import experiment_of, parse
+from dbhone.experiment.run_lifecycle import begin, take_over
 from dbhone.home import Home
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.store import Store
@@ -23,9 +23,9 @@ def test_a_run_that_was_measured_without_a_control_goes_on_without_one(
     experiment = parse(WITH_BUDGET, name="x.toml")
     assert [each.name for each in experiment.subjects] == ["rel", "o3", "control"]
     run = begin(experiment, session, store)
-    assert as_begun(experiment, run) == experiment
+    assert experiment_of(run, session.home) == experiment
     measured = replace(run, subjects=(subject("rel"), subject("o3")), steps=STEPS)
-    names = [each.name for each in as_begun(experiment, measured).subjects]
+    names = [each.name for each in experiment_of(measured, session.home).subjects]
     assert names == ["rel", "o3"]
 
 

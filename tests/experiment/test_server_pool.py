@@ -81,7 +81,7 @@ def data_key(session: Session, version: str, source: str) -> str:
         server=Path("/p/bin/postgres"),
         source=source,
     )
-    spec = ServerSpec(dbms=lives.Postgresql(), installation=installation, settings=(), env={})
+    spec = ServerSpec(dbms=lives.Postgresql(), installation=installation, settings=())
     pool = pool_of(session)
     return pool._key(spec, pool.clients.data)
 
@@ -121,7 +121,6 @@ def mariadb_with(**settings: str) -> ServerSpec:
         dbms=dbms,
         installation=installation,
         settings=tuple(RequestedSetting(name=name, value=settings[name]) for name in settings),
-        env={},
     )
 
 

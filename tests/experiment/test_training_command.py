@@ -101,7 +101,7 @@ def running() -> Iterator[tuple[ServerPool, Server]]:
             scale=Scale(size="smoke"),
         )
         pool = ServerPool(session, workload, lambda _: None)
-        spec = ServerSpec(dbms=dbms, installation=installation, settings=(), env={})
+        spec = ServerSpec(dbms=dbms, installation=installation, settings=())
         with pool.running(spec) as server:
             yield pool, server
 

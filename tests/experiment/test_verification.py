@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.manifest import Build
 from dbhone.compilation.variant import parse_variant
 from dbhone.errors import ExperimentError, SourceError
 from dbhone.experiment.builds import BuildService
@@ -20,6 +21,7 @@ from dbhone.experiment.verifying import (
     AskedWorkload,
     answers_compared,
     build_like,
+    usual_base,
     verify_build,
 )
 from dbhone.home import Home
@@ -88,6 +90,24 @@ grade = "full"
         parse(mysql, name="x.toml")
 
 
+def test_builds_of_several_systems_cannot_be_verified_against_one_base() -> None:
+    systems = """\
+title = "t"
+base = "mysql"
+[sources]
+mysql = "dir:mysql-8.0.39"
+mariadb = "dir:mariadb-11.4"
+[subjects]
+mysql = { dbms = "mysql", source = "mysql" }
+mariadb = { dbms = "mariadb", source = "mariadb" }
+[workload]
+suite = "sysbench:micro"
+"""
+    assert parse(systems, name="x.toml").verification is None
+    with pytest.raises(ExperimentError, match=r"verification.grade: .* builds of one DBMS"):
+        parse(f'{systems}[verification]\ngrade = "smoke"\n', name="x.toml")
+
+
 def test_answers_to_a_users_workload_are_kept_without_the_folder_that_it_is_in() -> None:
     expected = ExpectedAnswers({"all": "1", "more": "2"}, ask_again=dict)
     found = answers_compared("/home/ann/shop.workload", expected, {"more": "its answer differs"})
@@ -135,6 +155,36 @@ def test_a_build_of_a_changed_tree_has_a_base_of_the_same_tree(
         source=taken.label,
         source_digest=taken.digest,
     )
+    asked = _asked_for(build, monkeypatch)
+    later = BuildService(session, lambda _: None)
+    build_like(build, {}, later)
+    (subject,) = asked
+    assert later.tree_to_take(subject.inputs).digest == taken.digest
+    assert recall(subject.inputs.source, session.home) is None
+
+
+def test_the_usual_base_of_a_build_takes_no_profile_so_none_is_fetched_for_it(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (draft := tmp_path / "draft").mkdir()
+    put(draft / "tree/VERSION", "3.45.0\n")
+    reference = f"git:/nowhere@{'a' * 40}"
+    tree = publish_tree(draft, session.home, reference=reference, resolved=reference)
+    inputs = BuildInputs(
+        dbms="sqlite",
+        source=reference,
+        variant=parse_variant("pgo"),
+        profile_source=f"git:/nowhere@{'b' * 40}",
+    )
+    build = plain_build(tmp_path / "build", inputs, source_digest=tree.digest)
+    asked = _asked_for(build, monkeypatch)
+    usual_base(build, BuildService(session, lambda _: None))
+    (subject,) = asked
+    assert subject.inputs.trained.source == reference
+
+
+def _asked_for(build: Build, monkeypatch: pytest.MonkeyPatch) -> list[SubjectDeclaration]:
+    """Return where the subjects come to be whose builds are asked for; ``build`` is given."""
     asked: list[SubjectDeclaration] = []
 
     def make(_: BuildService, subject: SubjectDeclaration) -> dict[str, SimpleNamespace]:
@@ -142,8 +192,4 @@ def test_a_build_of_a_changed_tree_has_a_base_of_the_same_tree(
         return {subject.name: SimpleNamespace(build=build)}
 
     monkeypatch.setattr(BuildService, "make_builds", make)
-    later = BuildService(session, lambda _: None)
-    build_like(build, {}, later)
-    (subject,) = asked
-    assert later.tree_to_take(subject.inputs).digest == taken.digest
-    assert recall(subject.inputs.source, session.home) is None
+    return asked

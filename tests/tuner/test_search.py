@@ -9,7 +9,7 @@ import pytest
 from dbhone.errors import BudgetSpentError, UsageError
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.participants import LEFT_OUT
+from dbhone.experiment.participants import LEFT_OUT, left_out_warning
 from dbhone.experiment.templates import DesignOptions
 from dbhone.home import Home
 from dbhone.measurement.machine import read_machine
@@ -124,7 +124,7 @@ def test_a_winner_that_does_not_answer_right_gives_way_to_the_next_best() -> Non
     finished, decision = search(request(), TRUE, broken=("lto+pgo",))
     assert winner_of(decision) == "pgo"
     assert decision.rejected == {"lto+pgo": "it crashed"}
-    statuses = {each.name: each.status for each in all_tried(finished, decision, {})}
+    statuses = {each.name: each.status for each in all_tried(finished, decision)}
     assert statuses["lto+pgo"] == "rejected: it crashed"
     assert statuses["pgo"] == "measured afresh"
 
@@ -189,7 +189,7 @@ def test_levers_are_tried_on_the_best_build_only() -> None:
 def test_a_lever_that_the_machine_lacks_takes_no_part_and_keeps_the_search_the_same() -> None:
     levers = ("jemalloc", "tcmalloc")
     asked = request_for_servers(levers=levers)
-    without = replace(asked, lacking=frozenset({"jemalloc"}))
+    without = replace(asked, left_out={"jemalloc": "it is not installed"})
     assert without.name == asked.name
     stage = stage_after(without, [ended(stage_after(asked, []), TRUE)])
     assert [each.name for each in stage.candidates] == ["lto+pgo", "lto+pgo+tcmalloc"]
@@ -198,7 +198,7 @@ def test_a_lever_that_the_machine_lacks_takes_no_part_and_keeps_the_search_the_s
 def test_a_single_survivor_is_confirmed_at_once_where_no_lever_is_available() -> None:
     asked = request_for_servers(
         levers=("jemalloc",),
-        lacking=frozenset({"jemalloc"}),
+        left_out={"jemalloc": "it is not installed"},
     )
     stage = stage_after(asked, [ended(stage_after(asked, []), TRUE)])
     assert stage.kind is StageKind.CONFIRM
@@ -487,10 +487,29 @@ def test_a_run_that_nothing_speaks_against_gets_no_warning() -> None:
 def test_what_was_left_out_is_told_with_its_reason() -> None:
     finished, decision = search(request(), TRUE)
     warning = Warning(code="left-out", text="clang was left out: no clang", subject="clang")
-    first = replace(finished[0], run=replace(finished[0].run, warnings=(warning,)))
-    rows = {
-        each.name: each.status
-        for each in all_tried([first, *finished[1:]], decision, {"bolt": "no BOLT"})
-    }
+    kept = (left_out_warning("bolt", "no BOLT"), warning)
+    first = replace(finished[0], run=replace(finished[0].run, warnings=kept))
+    rows = {each.name: each.status for each in all_tried([first, *finished[1:]], decision)}
     assert rows["clang"] == "no clang"
     assert rows["bolt"] == "no BOLT"
+
+
+def test_the_first_run_keeps_what_was_left_out_of_the_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home(tmp_path / "home")
+
+    def execute(_: Experiment, run: Run) -> None:
+        store.update_run(run.id, state=RunState.DONE)
+
+    def two_rungs(asked: Request, finished: list[EndedRun]) -> Stage | Decision:
+        if len(finished) < 2:
+            return rung(asked, asked.candidates, len(finished), 600.0)
+        return Decision(winner=None, confirmed=None)
+
+    monkeypatch.setattr("dbhone.tuner.search.next_stage", two_rungs)
+    asked = request(inputs=INPUTS, left_out={"lto+bolt": "no BOLT"})
+    with open_session(home) as session, Store.open(home.database) as store:
+        run_search(asked, session, store, execute, lambda: INPUTS)
+        kept = [run.warnings for run in runs_named(asked.name, store)]
+    assert kept == [(left_out_warning("lto+bolt", "no BOLT"),), ()]

@@ -26,7 +26,7 @@ def test_packages_with_the_tests_of_another_version_are_refused(
     made = server_build(tmp_path, "f" * 64, dbms="mariadb")
     build = Build(made.folder, made.manifest.model_copy(update={"version": version}))
     tests = TestHarness(
-        session=cast("Any", None), notify=lambda _: None, exclusively=cast("Any", None)
+        session=cast("Any", None), notify=lambda _: None, exclusive=cast("Any", None)
     )
     if fits:
         assert tests.tests_of(PLUGIN, build) == tree.path

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from dbhone import registry
 from dbhone.compilation import builder, kept_builds, post_link, profile
@@ -47,8 +47,6 @@ from dbhone.source.ready_made import find_server
 from dbhone.source.tree import SourceTree, acquire, recall
 from dbhone.workload import suite as suites
 from dbhone.workload.drivers.base import load_driver
-
-T = TypeVar("T")
 
 _NAME_READY_MADE = (
     f'say so: variant = "{READY_MADE}" in an experiment, --variant {READY_MADE} with hone build,'
@@ -128,8 +126,9 @@ class BuildService:
         assert isinstance(result, BuildResult)
         return result
 
-    def exclusively(self, work: Callable[[], T]) -> T:
-        """Do some work while no other hone on this machine works."""
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Let no other hone on this machine work until the block is left."""
         self._waits_since = time.monotonic()
         with hold_host_lock(self._waiting) as waited:
             self._waited += waited
@@ -137,7 +136,7 @@ class BuildService:
             if self._waiting_is_shown:
                 self._waiting_is_shown = False
                 self.listen(WaitEnded())
-            return work()
+            yield
 
     @property
     def waited(self) -> float:
@@ -157,7 +156,7 @@ class BuildService:
         """Return the source tree; it is fetched at most once in a session."""
         if reference not in self._trees:
             self._trees[reference] = acquire(
-                reference, self.session, refresh=self._refresh, notify=self._detail
+                reference, self.session, refresh=self._refresh, notify=self.detail
             )
         return self._trees[reference]
 
@@ -178,16 +177,14 @@ class BuildService:
         if known is not None:
             return BuildResult(build=known, tree=tree, reused=True)
         whole = self._unpacked(source)
-        build = self.exclusively(
-            lambda: (
-                ready_made.find(self.session.home, whole) or ready_made.adopt(whole, self.session)
-            )
-        )
+        with self.exclusive():
+            build = ready_made.find(self.session.home, whole)
+            build = build or ready_made.adopt(whole, self.session)
         return BuildResult(build=build, tree=whole, reused=False)
 
     def _unpacked(self, source: str) -> SourceTree:
         """Return the tree with the ready-made server that a source brings."""
-        return unpack_server(self.tree(source), self.session, self._detail)
+        return unpack_server(self.tree(source), self.session, self.detail)
 
     def _take_ready_made(self, inputs: BuildInputs) -> BuildResult:
         result = self.ready_made_server(inputs.source)
@@ -223,11 +220,11 @@ class BuildService:
         tree, dbms = self.tree(inputs.source), load_dbms(inputs.dbms)
         with _naming_ready_made_servers(tree.path):
             version = dbms.version(tree.path)
-        tree = apply_edits(tree, dbms.edits(version), self.session, self._detail)
+        tree = apply_edits(tree, dbms.edits(version), self.session, self.detail)
         if not inputs.fixes:
             return tree
         return apply_fixes(
-            tree, inputs.fixes, self.session, self._detail, dbms=inputs.dbms, version=version
+            tree, inputs.fixes, self.session, self.detail, dbms=inputs.dbms, version=version
         )
 
     def compile(self, inputs: BuildInputs, pass_: Pass, profile: Profile | None) -> BuildResult:
@@ -236,9 +233,8 @@ class BuildService:
         known = kept_builds.find(self.session.home, spec.digest())
         if known is not None:
             return BuildResult(build=known, tree=spec.tree, reused=True)
-        build = self.exclusively(
-            lambda: builder.make(spec, self.session, self._detail, jobs=self._jobs)
-        )
+        with self.exclusive():
+            build = builder.make(spec, self.session, self.detail, jobs=self._jobs)
         return BuildResult(build=build, tree=spec.tree, reused=False)
 
     def optimise(
@@ -254,7 +250,10 @@ class BuildService:
             profile=profile,
         )
         known = kept_builds.find(self.session.home, spec.digest())
-        build = known or self.exclusively(lambda: post_link.make(spec, self.session, self._detail))
+        build = known
+        if build is None:
+            with self.exclusive():
+                build = post_link.make(spec, self.session, self.detail)
         return BuildResult(
             build=build, tree=linked.tree, reused=known is not None, linked=linked.build
         )
@@ -272,10 +271,12 @@ class BuildService:
         check_trainable(step.training, tree.path)
         workload = training_workload(step.training)
         known = profile.find_profile(self.session.home, build, workload)
-        if known is None:
-            new_profile = self.exclusively(lambda: self._make_profile(step, build, workload))
-        self._results[step.makes] = known or new_profile
-        return known is not None
+        if known is not None:
+            self._results[step.makes] = known
+            return True
+        with self.exclusive():
+            self._results[step.makes] = self._make_profile(step, build, workload)
+        return False
 
     def _make_profile(self, step: Train, build: Build, workload: object) -> Profile:
         """Train an instrumented build; return the profile, checked and kept.
@@ -310,7 +311,7 @@ class BuildService:
         )
         began, clock = time.time(), time.monotonic()
         try:
-            iterations = target_class(step.training.suite).train(job, self.session, self._detail)
+            iterations = target_class(step.training.suite).train(job, self.session, self.detail)
             training = profile.FinishedTraining(
                 build=build,
                 compiler=compiler,
@@ -325,7 +326,8 @@ class BuildService:
         except UntrustedFileError as error:
             raise ProfileError(f"what was trained wrote no counters: {error.message}") from error
 
-    def _detail(self, text: str) -> None:
+    def detail(self, text: str) -> None:
+        """Tell what is being done within a step."""
         self.listen(Detail(text=text))
 
 

@@ -66,15 +66,20 @@ def named_reference(word: str) -> str:
     return f"apt:{word}" if is_package else word
 
 
+def split_variant(text: str) -> tuple[str, str | None]:
+    """Return the source of ``SOURCE#VARIANT`` and the variant, None if it names none."""
+    source, hash_, variant = text.rpartition("#")
+    # What follows "#" may belong to the source: https://…#sha256=…
+    of_source = not hash_ or "=" in variant
+    return (text, None) if of_source else (source, variant)
+
+
 def parse_side(text: str, known: KnownVersions) -> Side:
     """Return what a word of the command line means. Nothing is fetched.
 
     Raises UsageError, UnknownName or VariantError for invalid input.
     """
-    head, hash_, tail = text.rpartition("#")
-    # What follows "#" may belong to the source: https://…#sha256=…
-    of_source = not hash_ or "=" in tail
-    reference, named_variant = (text, None) if of_source else (head, tail)
+    reference, named_variant = split_variant(text)
     version = _known(reference, known)
     parsed = parse_reference(version.source if version else named_reference(reference))
     word = named_variant or (version.variant if version else None)

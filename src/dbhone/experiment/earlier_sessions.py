@@ -5,6 +5,7 @@ A session that goes on with a run refuses to compare what was measured then with
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -132,6 +133,15 @@ class EarlierSessions:
                 f" ({build.digest[:12]}, not {recorded.build_digest[:12]})",
                 hint="begin a new run",
             )
+
+    def with_measured_sets(self, experiment: Experiment) -> Experiment:
+        """Return the experiment with no other sets than were measured, if any were.
+
+        Only an embedded DBMS may lack a set, which is then left out. The version that lacked it
+        may be broken by now, and without it the set would come back.
+        """
+        sets = tuple(dict.fromkeys(step.set for step in self._run.steps if step.threads is None))
+        return dataclasses.replace(experiment, sets=sets) if self._measured and sets else experiment
 
     def check_settings(self, subjects: Collection[str], target: Target) -> None:
         """Refuse to continue with settings other than those that a run began with.

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dbhone.analysis.rounds import log_rates, unsettled
+from dbhone.experiment.trial import trials_by_set
 from dbhone.measurement.record import Slice, Sliced
 
 _AS_LONG = 0.95
@@ -33,8 +34,7 @@ class EarlierTrials:
 def earlier_trials(sliced: Sequence[Sliced]) -> dict[str, EarlierTrials]:
     """Return the trials of each set that has any of which something counts."""
     found: dict[str, EarlierTrials] = {}
-    for name, own in itertools.groupby(sorted(sliced, key=_set_and_block), lambda one: one.set):
-        trials = [list(entries) for _, entries in itertools.groupby(own, _set_and_block)]
+    for name, trials in trials_by_set(sliced).items():
         counted = [trial for trial in trials if any(slice.counted for slice in _slices(trial))]
         if counted:
             found[name] = EarlierTrials(
@@ -42,10 +42,6 @@ def earlier_trials(sliced: Sequence[Sliced]) -> dict[str, EarlierTrials]:
                 unsettled=tuple(_unsettled(trial) for trial in counted),
             )
     return found
-
-
-def _set_and_block(entry: Sliced) -> tuple[str, int]:
-    return entry.set, entry.block
 
 
 def _slices(trial: Sequence[Sliced]) -> Iterator[Slice]:

@@ -17,7 +17,6 @@ from dbhone.command import Command
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import load_embedded_dbms
 from dbhone.errors import DriverError
-from dbhone.experiment.events import Detail
 from dbhone.experiment.model import Experiment, Slices, Training
 from dbhone.experiment.order import BlockSeed, round_order
 from dbhone.experiment.target import Answers, Schedule, Target, TrainingJob, training_tasks
@@ -51,6 +50,7 @@ class EmbeddedTarget(Target):
     driver: EmbeddedDriver
     _block_seed = BlockSeed()
     _interleaved_sets: frozenset[str] = frozenset()
+    _slow_sets: frozenset[str] = frozenset()
 
     @classmethod
     def training_seconds(cls, training: Training) -> float:
@@ -122,6 +122,11 @@ class EmbeddedTarget(Target):
                 )
             return report.verification
 
+    def continue_from(self, earlier: Sequence[Sliced], slow_sets: frozenset[str]) -> None:
+        """Measure one by one the sets that did not fit into the memory."""
+        del earlier
+        self._slow_sets = slow_sets
+
     def schedule(self) -> Schedule:
         """Run every set once on the base, to learn its steps and how long it takes.
 
@@ -135,7 +140,7 @@ class EmbeddedTarget(Target):
         memory: dict[str, float] = {}
         with self.open((base,), 0):
             for task in tasks.values():
-                self.recorder.listen(Detail(text=task.set))
+                self.recorder.detail(task.set)
                 result = self._drive(base, task, _CALIBRATION_TIMEOUT)
                 results = result.require_report().steps
                 steps.extend(self._known_steps(task.set, results))
@@ -174,7 +179,7 @@ class EmbeddedTarget(Target):
         room = usable_memory() / len(self.experiment.subjects) / 2
         can = frozenset(name for name, task in tasks.items() if self.driver.can_pause(task))
         large = frozenset(name for name in can if memory[name] > room)
-        self._interleaved_sets = can if slices is Slices.SHORT else can - large
+        self._interleaved_sets = (can if slices is Slices.SHORT else can - large) - self._slow_sets
         if self._interleaved_sets:
             where = " on one CPU" if self.driver.single_threaded else ""
             text = (
@@ -189,11 +194,6 @@ class EmbeddedTarget(Target):
                 " does not hold the drivers of all subjects at once"
             )
             self.recorder.warn(Warning(code=ONE_BY_ONE, text=text, step=name))
-
-    def continue_from(self, earlier: Sequence[Sliced], slow_sets: frozenset[str]) -> None:
-        """Measure as after these trials: one by one the sets that did not fit into the memory."""
-        del earlier
-        self._interleaved_sets -= slow_sets
 
     def _known_steps(self, set: str, results: tuple[StepResult, ...]) -> Iterator[Step]:
         for result in results:

@@ -329,10 +329,10 @@ class SpeedFactor:
         return self._took / self._expected if self._expected else 1.0
 
     def learn(self, expected: float, took: float) -> None:
-        """Count a build that took ``took`` seconds and was expected to take ``expected``.
+        """Count a build that took ``took`` seconds and was planned to take ``expected``.
 
-        A build that was expected to take no time, since it was there already, tells nothing.
+        A build that was planned to take no time, since it was there already, tells nothing.
         """
         if expected > 0:
-            self._expected += expected / self.factor
+            self._expected += expected
             self._took += took

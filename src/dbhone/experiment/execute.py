@@ -7,7 +7,6 @@ measurements in the store. To execute a run again makes a new plan, in which tha
 from __future__ import annotations
 
 import contextlib
-from functools import partial
 
 from dbhone.compilation.bolt import check_memory
 from dbhone.compilation.feature_probe import why_variant_fails
@@ -162,9 +161,9 @@ class Execution:
         for name, reason in (*progress.broken.items(), *progress.left_out.items()):
             self._participants.remove(name, reason)
         plan = make_plan(self._experiment, self._estimator, progress)
-        absent = set(plan.left_out) - progress.broken.keys() - progress.left_out.keys()
-        reasons = {name: plan.left_out[name] for name in plan.left_out if name in absent}
-        self._participants.leave_out(reasons)
+        self._participants.leave_out(
+            {name: why for name, why in plan.left_out.items() if self._participants.has(name)}
+        )
         return plan
 
     def _walk(self, plan: Plan) -> None:
@@ -220,13 +219,15 @@ class Execution:
                 report.reused = self._make(step)
                 report.note = self._describe_built(step, plan)
             case CheckSubjects():
-                self._service.exclusively(partial(self._check_subjects, plan))
+                with self._service.exclusive():
+                    self._check_subjects(plan)
             case Verify():
                 report.reused = step.cost.done
                 if not step.cost.done:
                     self._verify(step.subject, step.grade)
             case Calibrate():
-                self._schedule = self._service.exclusively(self._target.schedule)
+                with self._service.exclusive():
+                    self._schedule = self._target.schedule()
             case Measure():
                 self._stopped_by = self._measure(self._participants.of(step), plan)
             case _:
@@ -259,9 +260,8 @@ class Execution:
         inputs = subject.inputs
         compiler = self._service.compiler(inputs.compiler)
         linker = linker_of(inputs, compiler)
-        reason = self._service.exclusively(
-            partial(why_variant_fails, compiler, inputs.variant.name, self._session, linker)
-        )
+        with self._service.exclusive():
+            reason = why_variant_fails(compiler, inputs.variant.name, self._session, linker)
         if reason is not None:
             return ToolError(reason, hint="'hone doctor' says what to do")
         return _memory_shortage(inputs) if inputs.variant.post_link else None
@@ -290,9 +290,9 @@ class Execution:
         for subject in self._experiment.subjects:
             alike = _settings_source(subject) == _settings_source(built)
             if alike and subject.settings and self._participants.has(subject.name):
-                ask = partial(check, self._experiment, subject, build, self._session)
-                with contextlib.suppress(ServerError):  # _break_silent tells of it
-                    self._service.exclusively(ask)
+                # _break_silent tells of a server that does not answer.
+                with contextlib.suppress(ServerError), self._service.exclusive():
+                    check(self._experiment, subject, build, self._session)
 
     def _check_subjects(self, plan: Plan) -> None:
         builds = {
@@ -305,7 +305,10 @@ class Execution:
         make = target_class(self._experiment.suite)
         self._break_silent(make)
         sound = {name: builds[name] for name in builds if self._participants.has(name)}
-        self._made_target = make(self._experiment, sound, self._session, self._recorder)
+        experiment = self._earlier.with_measured_sets(self._experiment)
+        self._made_target = make(experiment, sound, self._session, self._recorder)
+        sliced = self._store.sliced(self._run.id)
+        self._made_target.continue_from(sliced, self._run.slow_sets)
         self._earlier.check_settings(sound, self._target)
         for name, build in sound.items():
             self._describe(name, build)
@@ -361,7 +364,8 @@ class Execution:
             self._find_unsound(name, reason, hint)
 
     def _answers(self, name: str) -> Answers:
-        return self._service.exclusively(partial(self._target.verify, name))
+        with self._service.exclusive():
+            return self._target.verify(name)
 
     def _base_answers(self) -> Answers:
         name = self._experiment.base.name
@@ -402,7 +406,7 @@ class Execution:
 
     def _measure(self, subjects: tuple[str, ...], plan: Plan) -> str:
         """Measure the subjects that are sound; return why it ended."""
-        absent = {**plan.left_out, **self._participants.reasons}
+        absent = self._participants.reasons
         if not set(subjects).intersection(self._experiment.compared):
             raise nothing_to_compare(self._experiment, absent)
         schedule = self._schedule or self._target.schedule()

@@ -19,7 +19,6 @@ from dbhone.errors import UnknownName, UsageError
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.events import Detail
 from dbhone.experiment.explained_clients import work_of
 from dbhone.experiment.explained_server import ExplainedServer
 from dbhone.experiment.model import Experiment
@@ -58,11 +57,7 @@ class Explained:
 
 
 def most_different(
-    analysis: Analysis,
-    controls: Collection[str],
-    *,
-    subject: str | None = None,
-    step: str | None = None,
+    analysis: Analysis, controls: Collection[str], *, subject: str | None = None
 ) -> Effect | None:
     """Return the effect on throughput that is the largest; None if there is none.
 
@@ -72,9 +67,7 @@ def most_different(
     effects = (
         effect
         for effect in analysis.throughput_effects
-        if effect.subject not in controls
-        and subject in (None, effect.subject)
-        and (step is None or step in (effect.step, effect.step.partition("_")[0]))
+        if effect.subject not in controls and subject in (None, effect.subject)
     )
     return max(effects, key=lambda effect: abs(math.log(effect.ratio)), default=None)
 
@@ -158,8 +151,7 @@ def explain(
     folder = service.session.workdir("explain")
     with contextlib.ExitStack() as stack:
         stack.callback(remove_tree, folder)
-
-        def work() -> dict[str, ExplainedServer]:
+        with service.exclusive():
             stack.enter_context(servers.open(names, _BLOCK))
             sampled = {
                 name: stack.enter_context(
@@ -168,10 +160,7 @@ def explain(
                 for name in names
             }
             _run_rounds(sampled, task.set, experiment.design.seed, rounds, seconds, service)
-            return sampled
-
-        sampled = service.exclusively(work)
-        service.listen(Detail(text="reading the stacks"))
+        service.detail("reading the stacks")
         base, subject = (
             sampled[name].rounds(specs[name].dbms, specs[name].installation.prefix)
             for name in names
@@ -200,7 +189,7 @@ def _run_rounds(
     """Let each subject run for its ``seconds``, cut into ``rounds``, in random order."""
     names = tuple(sampled)
     for number in range(rounds):
-        service.listen(Detail(text=f"{set}, round {number + 1} of {rounds}"))
+        service.detail(f"{set}, round {number + 1} of {rounds}")
         for position, name in enumerate(round_order(seed, _BLOCK, set, number, names)):
             sampled[name].slice(number, position, seconds / rounds)
     for subject in sampled.values():
@@ -230,15 +219,12 @@ def requests_for_waits(spec: ServerSpec) -> tuple[RequestedSetting, ...]:
 def _servers(
     experiment: Experiment, specs: dict[str, ServerSpec], service: BuildService
 ) -> BlockServers:
-    def tell(text: str) -> None:
-        service.listen(Detail(text=text))
-
     workload = server_workload(experiment)
     return BlockServers(
-        ServerPool(service.session, workload, tell),
+        ServerPool(service.session, workload, service.detail),
         specs,
         RunObservation(_UNOBSERVED, lambda _: None),
-        tell,
+        service.detail,
         seed=experiment.design.seed,
         fresh_data=workload.suite.fresh_loads,
     )

@@ -164,13 +164,12 @@ def _goal_makers() -> dict[str, Callable[[], Goal]]:
 def _goal_of_dbms(dbms: Dbms) -> Goal:
     """Return the goal to build any version by gcc, and to measure it."""
     kind = kind_of(parse_reference(dbms.reference).kind)
-    servers = _is_of_servers(dbms.usual_suite)
+    driver = _driver_requirements(dbms.usual_suite)
     needs = (
         *compiler_requirements(USUAL_COMPILER, cxx=dbms.needs_cxx),
         *dbms.requirements,
         *(() if kind.ready_made else kind.requirements),
-        *_driver_requirements(dbms.usual_suite),
-        *((SANDBOX,) if servers else ()),
+        *((*driver, SANDBOX) if driver else ()),
     )
     checks = (need for check in checks_for(dbms.name) for need in check.requirements)
     return _goal(dbms.name, f"build and measure {dbms.title}", needs, (SANDBOX, *checks))
@@ -228,10 +227,7 @@ def _requirements_of(inputs: BuildInputs, *, is_kept: bool) -> Iterator[Requirem
             yield need
 
 
-def _is_of_servers(suite: str) -> bool:
-    return isinstance(load_driver(suites.load(suite).driver), ServerDriver)
-
-
 def _driver_requirements(suite: str) -> tuple[Requirement, ...]:
+    """Return the program that drives servers; drivers of embedded systems come with the builds."""
     driver = load_driver(suites.load(suite).driver)
     return (driver.requirement,) if isinstance(driver, ServerDriver) else ()

@@ -35,12 +35,14 @@ def joining_text(
     *,
     anchor: str | None = None,
     sets: tuple[str, ...] = (),
+    optional: bool = False,
 ) -> str:
     """Return the experiment file: an anchor of the run and the new versions, at the same work.
 
     The ``anchor`` is the version of the run that is measured once more beside the new ones, None
-    for the one that is nearest to them. ``sets`` empty are those of the run. Raises UsageError for
-    a run or an anchor that nothing can join, UnknownName for an unknown anchor.
+    for the one that is nearest to them. ``sets`` empty are those of the run. With ``optional`` a
+    new version that cannot be built is left out, unless it is the base. Raises UsageError for a run
+    or an anchor that nothing can join, UnknownName for an unknown anchor.
     """
     declared = tomllib.loads(run.experiment)
     order = declared.get("history", {}).get("order", [])
@@ -58,6 +60,11 @@ def joining_text(
     names = sorted([anchor, *new], key=age)
     system = load_dbms(dbms)
     building = len(compiled_versions(versions)) * system.build_seconds
+
+    def subject(version: KnownVersion) -> dict[str, Any]:
+        left_out = {"optional": True} if optional and version.name != names[0] else {}
+        return version_table(version, like=anchor) | left_out
+
     return file_text(
         f"Written by `hone history --join {run.id}`: joins that run through {anchor}.",
         {"title": f"{system.title} {' and '.join(new)} beside {anchor}", "base": names[0]},
@@ -67,7 +74,7 @@ def joining_text(
             | {version.name: version.source for version in versions},
             "subjects": {
                 anchor: _subject(declared, anchor),
-                **{version.name: version_table(version, like=anchor) for version in versions},
+                **{version.name: subject(version) for version in versions},
                 CONTROL: {"like": names[0]},
             },
             **{name: declared.get(name, {}) for name in _KEPT},
@@ -123,8 +130,12 @@ def _anchor(run: Run, named: str | None, sound: Sequence[str], new: Sequence[str
 
 
 def _subject(declared: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return what a subject is declared to be, with what it takes over from others."""
+    """Return what a subject is declared to be, with what it takes over from others.
+
+    It takes part in any case, also if it was optional.
+    """
     own = dict(declared["subjects"][name])
+    own.pop("optional", None)
     like = own.pop("like", None)
     if like is None:
         return own

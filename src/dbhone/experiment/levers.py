@@ -27,11 +27,7 @@ def lacking(experiment: Experiment, subject: SubjectDeclaration, version: str) -
             reason, hint = unavailable.reason, unavailable.hint
             return MachineError(f"the lever {word}: {reason}", hint=hint or None)
     of_levers = apply_levers(experiment, subject).whole.settings
-    requested = {
-        _server(subject).canonical(setting.name): setting.value
-        for setting in subject.settings
-        if setting.origin is Origin.EXPERIMENT
-    }
+    requested = requested_values(_server(subject), subject.settings, (Origin.EXPERIMENT,))
     for name, value in of_levers.items():
         if requested.get(name, value).lower() != value.lower():
             return SettingsError(

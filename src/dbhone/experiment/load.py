@@ -6,7 +6,6 @@ import dataclasses
 import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -22,7 +21,7 @@ from dbhone.experiment.schema import Data, ExperimentFile, Locator, keys_of_data
 from dbhone.experiment.subjects import with_varied
 from dbhone.files import absolute_path, expanded_path
 from dbhone.home import Home
-from dbhone.measurement.record import Run
+from dbhone.measurement.record import Role, Run
 from dbhone.source.fixes import is_patch
 from dbhone.source.kinds.base import absolute_reference
 from dbhone.source.known_versions import PREFIX, KnownVersions, known_versions
@@ -157,9 +156,22 @@ def recorded(
 
 
 def experiment_of(run: Run, home: Home) -> Experiment:
-    """Return the experiment of a run, from the text and the files that the run keeps."""
+    """Return the experiment of a run, from the text and the files that the run keeps.
+
+    It has no control that the run has measured without till now: before 2026-11-23 a file that had
+    no control was measured without one.
+    """
     known = known_versions(home)
-    return parse(run.experiment, name=run.experiment_name, versions=known, home=home)
+    experiment = parse(run.experiment, name=run.experiment_name, versions=known, home=home)
+    if not run.steps:
+        return experiment
+    measured = {subject.name for subject in run.subjects}
+    subjects = (
+        subject
+        for subject in experiment.subjects
+        if subject.name in measured or subject.role is not Role.CONTROL
+    )
+    return dataclasses.replace(experiment, subjects=tuple(subjects))
 
 
 def _with_known(
@@ -170,7 +182,8 @@ def _with_known(
     for name, reference in declared.sources.items():
         if reference.startswith(PREFIX):
             versions = versions or known_versions()
-            meant[name] = where.meant(versions.meaning, reference, "sources", name)
+            with where.located("sources", name):
+                meant[name] = versions.meaning(reference)
     return declared.model_copy(update={"sources": declared.sources | meant})
 
 
@@ -186,12 +199,11 @@ def _with_files(
     if suites.is_users_file(workload.suite):
         path = absolute_path(workload.suite, folder)
         if own_suite.is_own(workload.suite):
-            at = ("workload", "suite")
-            if files and home is not None:
-                lay_out = partial(own_suite.lay_out, files=files, home=home)
-                path = where.meant(lay_out, path.name, *at)
-            else:
-                files = where.meant(own_suite.read_files, path, *at)
+            with where.located("workload", "suite"):
+                if files and home is not None:
+                    path = own_suite.lay_out(path.name, files, home)
+                else:
+                    files = own_suite.read_files(path)
         found["suite"] = str(path)
     if workload.data:
         found["data"] = _data_beside(workload.data, folder)

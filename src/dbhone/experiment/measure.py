@@ -13,12 +13,11 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import MappingProxyType
 
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.precision import precision, typical
 from dbhone.analysis.verdict import Analysis, is_clear
-from dbhone.errors import BudgetSpentError, DriverError, HoneError, MachineError
+from dbhone.errors import BudgetSpentError, DriverError, MachineError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import BlockEnded, InvocationStarted
 from dbhone.experiment.model import Experiment, Servers
@@ -70,8 +69,8 @@ class Measuring:
         recorder: RunRecorder,
         on_break: Callable[[str, str], None],
         *,
-        planned: float | None = None,
-        absent: Mapping[str, str] = MappingProxyType({}),
+        planned: float | None,
+        absent: Mapping[str, str],
     ) -> None:
         self.experiment = target.experiment
         self.target = target
@@ -122,11 +121,9 @@ class Measuring:
             return reason
 
     def _continue_from_store(self) -> None:
-        """Measure as after the trials of earlier sessions, if there are any."""
-        sliced = self.store.sliced(self.run_id)
-        self.target.continue_from(sliced, self.store.run(self.run_id).slow_sets)
+        """Expect of a block what the trials of earlier sessions tell, if there are any."""
         took = self.store.samples(self.run_id).block_seconds or 0.0
-        lasted = last_trial_seconds(sliced)
+        lasted = last_trial_seconds(self.store.sliced(self.run_id))
         if not lasted:
             self._block_seconds = max(self._block_seconds, took)
             return
@@ -294,8 +291,8 @@ class Measuring:
         """
         self.target.reload_programs(group)
         with contextlib.ExitStack() as stack:
-            opened = self.target.open(self._sound(group), block)
-            self.service.exclusively(partial(stack.enter_context, opened))
+            with self.service.exclusive():
+                stack.enter_context(self.target.open(self._sound(group), block))
             order = block_order(
                 self._design.seed,
                 block,
@@ -310,24 +307,20 @@ class Measuring:
                 if already:
                     self.store.supersede(self.run_id, block, set_name)
                 trial = self._trial(block, set_name, subjects)
-                invocations_before = before + number * len(group)
-                self.service.exclusively(partial(self._measure_trial, trial, invocations_before))
-            faults = self.service.exclusively(partial(self._leave, stack))
+                with self.service.exclusive():
+                    self._measure_trial(trial, before + number * len(group))
+            with self.service.exclusive():
+                faults = self.target.check()
+                stack.close()
         for name, error in faults.items():
             self._break(name, error.message, error.hint)
-
-    def _leave(self, opened: contextlib.ExitStack) -> Mapping[str, HoneError]:
-        """Check what the subjects' data has become, and clear it away; return what is wrong."""
-        faults = self.target.check()
-        opened.close()
-        return faults
 
     def _trial(self, block: int, set_name: str, subjects: tuple[str, ...]) -> Trial:
         return Trial(
             block=block,
             set=set_name,
             task=self._tasks[set_name],
-            subjects=tuple(name for name in subjects if name not in self.broken),
+            subjects=self._sound(subjects),
             timeout=max(_LEAST_TIMEOUT, _TIMEOUT_FACTOR * self.schedule.seconds[set_name]),
         )
 

@@ -152,7 +152,7 @@ class Experiment:
 
     ``sets`` are the suite's sets that were asked for, None for all that the version has.
     With ``drop_unknown`` a server's setting that a version lacks is left out. With ``awake``
-    no CPU sleeps while something is measured. ``slices`` is how its passes are to be measured, and
+    no CPU sleeps while something is measured. ``slices`` is how its trials are to be measured, and
     ``servers`` how many servers are up at once, which is never ``AUTO`` here.
     With ``allot`` what is hard to tell is asked for longer than what is not. With ``stop_early``
     measuring ends when every candidate's summary is clear. Each subject has ``layouts`` of its own,

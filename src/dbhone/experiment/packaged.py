@@ -10,7 +10,6 @@ from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.load import experiment_of
 from dbhone.experiment.model import Training
-from dbhone.experiment.run_lifecycle import as_begun
 from dbhone.experiment.templates import file_text
 from dbhone.experiment.verifying import AskedWorkload, build_like, usual_base, verify_build
 from dbhone.measurement.record import Run, Subject
@@ -55,5 +54,4 @@ def repeated_text(declared: Mapping[str, Any], package: str) -> str:
 
 def training_of(run: Run, subject: Subject, service: BuildService) -> Training | None:
     """Return what a run's subject was trained on, None if it was not."""
-    experiment = experiment_of(run, service.session.home)
-    return as_begun(experiment, run).subject(subject.name).training
+    return experiment_of(run, service.session.home).subject(subject.name).training

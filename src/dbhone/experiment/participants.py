@@ -23,6 +23,11 @@ _MOST_FAILURES = 1
 """In a row. One may be chance: the machine was short of something, or the client gave up."""
 
 
+def left_out_warning(name: str, reason: str) -> Warning:
+    """Return the warning that a subject, or what could have been one, takes no part."""
+    return Warning(code=LEFT_OUT, text=f"{name} was left out: {reason}", subject=name)
+
+
 class Participants:
     """The subjects that take part, as far as the execution came.
 
@@ -88,15 +93,15 @@ class Participants:
     def performed(self, step: PlanStep, report: StepReport) -> None:
         """Note that a step was performed, and learn from how long a build took."""
         if isinstance(step, Compile | TakeReadyMade) and not report.reused:
-            self._speed[step.cost.guessed].learn(self.expected(step) or 0.0, report.seconds)
+            self._speed[step.cost.guessed].learn(step.cost.seconds, report.seconds)
         self._made.add(step.makes)
 
     def _leave_out(self, name: str, reason: str) -> str:
         """Let a subject take no part, with a warning. Return the warning's text."""
-        text = f"{name} was left out: {reason}"
+        warning = left_out_warning(name, reason)
         self._out[name] = reason
-        self._recorder.warn(Warning(code=LEFT_OUT, text=text, subject=name))
-        return text
+        self._recorder.warn(warning)
+        return warning.text
 
     def _has_time(self, name: str, plan: Plan) -> bool:
         """Return whether there is time for what a subject's build still needs.

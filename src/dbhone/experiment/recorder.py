@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from dbhone.activity import Activity, tell
-from dbhone.experiment.events import Began, Ended, Event, Listener, Note, Stage
+from dbhone.experiment.events import Began, Detail, Ended, Event, Listener, Note, Stage
 from dbhone.experiment.plan import PlanStep
 from dbhone.measurement.record import Run, RunningServer, RunState, Step, Subject, Warning
 from dbhone.measurement.store import Store
@@ -105,6 +105,10 @@ class RunRecorder:
     def note(self, text: str) -> None:
         """Tell the user something now."""
         self.listen(Note(text=text))
+
+    def detail(self, text: str) -> None:
+        """Tell what is being done within a step."""
+        self.listen(Detail(text=text))
 
 
 def telling(session: Session, listen: Listener) -> Listener:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from dbhone.dbms.base import load_dbms
@@ -129,7 +128,8 @@ class Resolver:
             data=data,
         )
         if suite.server_sizes and workload.size in suite.sizes():
-            self.where.meant(lambda _: suite_tasks.data_set(suite, scale), "", "workload", "data")
+            with self.where.located("workload", "data"):
+                suite_tasks.data_set(suite, scale)
         return scale
 
     def _servers(
@@ -181,10 +181,17 @@ class Resolver:
     def _grade(self, subjects: tuple[SubjectDeclaration, ...]) -> Grade | None:
         """Return the grade at which builds are verified; one without checks is refused."""
         grade = self.declared.verification.grade
-        if grade is not None:
-            check = partial(lists_of, grade=grade)
-            for dbms in {subject.inputs.dbms for subject in subjects}:
-                self.where.meant(check, dbms, "verification", "grade")
+        if grade is None:
+            return None
+        first, *others = {subject.inputs.dbms for subject in subjects}
+        if others:
+            raise ExperimentError(
+                f"{self.where.at('verification', 'grade')}: a build is verified against the base,"
+                " and only builds of one DBMS can be",
+                hint="leave the grade out: the workload's answers are compared in any case",
+            )
+        with self.where.located("verification", "grade"):
+            lists_of(first, grade)
         return grade
 
     def _check_names(self) -> None:
@@ -198,7 +205,8 @@ class Resolver:
         if self.declared.base not in names:
             raise UnknownName("subject", self.declared.base, names, where=self.where.at("base"))
         for name, reference in self.declared.sources.items():
-            self.where.meant(parse_reference, reference, "sources", name)
+            with self.where.located("sources", name):
+                parse_reference(reference)
 
     def _check_subjects(self, suite: Suite, subjects: tuple[SubjectDeclaration, ...]) -> None:
         base = next(subject for subject in subjects if subject.role is Role.BASE)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from dbhone.errors import UsageError
 from dbhone.experiment.model import Experiment
 from dbhone.measurement.machine import read_machine
-from dbhone.measurement.record import Role, Run, RunState
+from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.store import NewRun, Store
 from dbhone.own_version import own_version
 from dbhone.session import Session, is_alive
@@ -32,22 +30,6 @@ def begin(experiment: Experiment, session: Session, store: Store) -> Run:
             hone_version=own_version(),
         )
     )
-
-
-def as_begun(experiment: Experiment, run: Run) -> Experiment:
-    """Return the experiment without a control that the run has measured without till now.
-
-    Before 2026-11-23 a file that had no control was measured without one.
-    """
-    if not run.steps:
-        return experiment
-    recorded = {subject.name for subject in run.subjects}
-    subjects = (
-        subject
-        for subject in experiment.subjects
-        if subject.name in recorded or subject.role is not Role.CONTROL
-    )
-    return dataclasses.replace(experiment, subjects=tuple(subjects))
 
 
 def take_over(run: Run, session: Session, store: Store, *, budget: float | None = None) -> None:

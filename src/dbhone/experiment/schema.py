@@ -5,11 +5,12 @@ Nothing else is accepted.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import ErrorDetails
@@ -102,8 +103,6 @@ Numbers = tuple[Annotated[int, Field(ge=1, le=100_000)], ...]
 Data = str | dict[str, int | str]
 """What is loaded: a dump, or keys of the suite's driver."""
 _Data = Annotated[Data, BeforeValidator(_data)]
-T = TypeVar("T")
-W = TypeVar("W")
 
 
 class _Section(BaseModel):
@@ -310,10 +309,11 @@ class Locator:
         line = f":{self.text.count(chr(10), 0, positions[0]) + 1}" if len(positions) == 1 else ""
         return f"{self.name}{line}: {'.'.join(keys)}"
 
-    def meant(self, parse: Callable[[W], T], text: W, *keys: str) -> T:
-        """Parse a word, or words; say where in the file a complaint belongs."""
+    @contextlib.contextmanager
+    def located(self, *keys: str) -> Iterator[None]:
+        """Say of a complaint about what stands at these keys where in the file that is."""
         try:
-            return parse(text)
+            yield
         except UsageError as error:
             message = f"{self.at(*keys)}: {error.message}"
             raise ExperimentError(message, hint=error.hint) from None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 
 from dbhone.dbms.base_server import ServerDbms, load_server_dbms
 from dbhone.dbms.base_settings import RequestedSetting
@@ -68,7 +69,6 @@ class DataEstimator:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._known: tuple[KeptFacts, ...] | None = None
 
     def cost(
         self,
@@ -108,7 +108,7 @@ class DataEstimator:
         """Return what loading is expected to take, and the bytes, by data like it or by a guess."""
         like = [
             it
-            for it in self._facts()
+            for it in self._facts
             if (it.facts.dbms, it.facts.driver) == (dbms, driver)
             and it.facts.volume * _FAR >= content.volume
         ]
@@ -125,14 +125,14 @@ class DataEstimator:
         return statistics.median([*self._rates()] or [_COPIED])
 
     def _rates(self) -> Iterator[float]:
-        for it in self._facts():
+        for it in self._facts:
             if it.facts.copy_seconds:
                 yield it.size / it.facts.copy_seconds
 
+    @cached_property
     def _facts(self) -> tuple[KeptFacts, ...]:
-        if self._known is None:
-            self._known = tuple(kept_facts(self._home))
-        return self._known
+        """What is known of all data of the home."""
+        return tuple(kept_facts(self._home))
 
 
 def _guessed_size(content: DataSet, suite: suites.Suite, scale: Scale) -> int:

@@ -48,7 +48,7 @@ class ServerSpec:
     dbms: ServerDbms
     installation: Installation
     settings: tuple[RequestedSetting, ...]
-    env: Mapping[str, str]
+    env: Mapping[str, str] = field(default_factory=dict)
     levers: AppliedLevers = field(default_factory=AppliedLevers)
     counters: Path | None = None
     memory: int | None = None
@@ -199,7 +199,6 @@ class ServerPool:
             dbms=spec.dbms,
             installation=spec.tools,
             settings=loading_settings(spec.dbms, spec.settings),
-            env={},
         )
         with self._instance(plain, None) as server:
             place = server.place

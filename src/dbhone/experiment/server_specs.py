@@ -56,6 +56,5 @@ def spec_of(experiment: Experiment, subject: SubjectDeclaration, build: Build) -
             *subject.settings,
             *(RequestedSetting(name=name, value=value) for name, value in of_levers),
         ),
-        env={},
         levers=levers,
     )

@@ -13,7 +13,6 @@ from dbhone.compilation.profile_counts import ProfileCounts, newly_executed, tot
 from dbhone.dbms.base_server import load_server_dbms
 from dbhone.errors import HoneError, ServerError
 from dbhone.experiment.block_servers import BlockServers
-from dbhone.experiment.events import Detail
 from dbhone.experiment.interleaved import InterleavedTrials, interleaved_sets, slice_seconds
 from dbhone.experiment.levers import uses_huge_pages
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
@@ -65,6 +64,7 @@ class ServerTarget(Target):
     calibrates: ClassVar[bool] = False
     verification_seconds: ClassVar[float] = _SERVER_STARTS
     driver: ServerDriver
+    _trials: InterleavedTrials
 
     @classmethod
     def training_seconds(cls, training: Training) -> float:
@@ -153,7 +153,7 @@ class ServerTarget(Target):
         super().__init__(experiment, builds, session, recorder)
         workload = server_workload(experiment)
         self._cold = workload.cold
-        self._pool = ServerPool(session, workload, self._detail)
+        self._pool = ServerPool(session, workload, recorder.detail)
         self._specs = {
             name: spec_of(experiment, experiment.subject(name), build)
             for name, build in self.builds.items()
@@ -172,19 +172,13 @@ class ServerTarget(Target):
             self._pool,
             self._specs,
             self._observation,
-            self._detail,
+            recorder.detail,
             seed=experiment.design.seed,
             fresh_data=self.suite.fresh_loads,
             cold=self._cold,
             on_start=self._note_what_it_took,
         )
         self._asked: set[str] = set()
-        self._trials: InterleavedTrials | None = None
-        self._earlier: Sequence[Sliced] = ()
-        self._slow: frozenset[str] = frozenset()
-
-    def _detail(self, text: str) -> None:
-        self.recorder.listen(Detail(text=text))
 
     def _setup(self, spec: ServerSpec) -> ServerSetup:
         """Choose the settings. Raises SettingsError for one that the server lacks."""
@@ -272,24 +266,22 @@ class ServerTarget(Target):
             )
 
     def continue_from(self, earlier: Sequence[Sliced], slow_sets: frozenset[str]) -> None:
-        """Measure as after these trials: fresh clients measure the slow sets."""
-        self._earlier, self._slow = earlier, slow_sets
+        """Let fresh clients measure the slow sets."""
+        self._trials = InterleavedTrials(
+            self._servers,
+            self.session,
+            _interleaved_sets(self.experiment, self._scheduled_tasks),
+            self.experiment.design.seed,
+            self.recorder.warn,
+            earlier=earlier,
+            slow=slow_sets,
+        )
 
-    @contextlib.contextmanager
-    def open(self, subjects: tuple[str, ...], block: int) -> Iterator[None]:
+    def open(
+        self, subjects: tuple[str, ...], block: int
+    ) -> contextlib.AbstractContextManager[None]:
         """Start and warm up the servers of these subjects; stop them in the end."""
-        if self._trials is None:
-            self._trials = InterleavedTrials(
-                self._servers,
-                self.session,
-                _interleaved_sets(self.experiment, self._scheduled_tasks),
-                self.experiment.design.seed,
-                self.recorder.warn,
-                earlier=self._earlier,
-                slow=self._slow,
-            )
-        with self._servers.open(subjects, block):
-            yield
+        return self._servers.open(subjects, block)
 
     def _note_what_it_took(self, name: str, server: Server) -> None:
         """Ask each subject's first server what it took, and keep that with what it did not take."""
@@ -320,7 +312,6 @@ class ServerTarget(Target):
         self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
     ) -> Iterator[SubjectResult]:
         """Measure a trial, in short slices where that pays, else by one driver after the other."""
-        assert self._trials is not None, "a block is open"
         yield from self._trials.run(trial, inhibitor, announce)
         if self.suite.writes(trial.task.suite_set):
             # Not before: servers that had to be started anew meanwhile had fresh data then.

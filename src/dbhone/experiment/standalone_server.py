@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Iterator
 
 from dbhone.experiment.builds import BuildService
-from dbhone.experiment.events import Detail
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.server_pool import ServerPool
 from dbhone.experiment.server_specs import server_workload, spec_of
@@ -25,12 +24,12 @@ def standalone_server(experiment: Experiment, name: str, service: BuildService) 
     subject = experiment.subject(name)
     workload = server_workload(experiment)
     build = service.make_builds(subject)[name].build
-    pool = ServerPool(service.session, workload, lambda text: service.listen(Detail(text=text)))
+    pool = ServerPool(service.session, workload, service.detail)
     spec = spec_of(experiment, subject, build)
     with contextlib.ExitStack() as stack:
-        yield service.exclusively(
-            lambda: stack.enter_context(pool.running(spec, _seed(experiment)))
-        )
+        with service.exclusive():
+            server = stack.enter_context(pool.running(spec, _seed(experiment)))
+        yield server
 
 
 def _seed(experiment: Experiment) -> int | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from dbhone import registry
@@ -103,9 +102,8 @@ class Subjects:
 
     def _variant(self, name: str, section: SubjectSection, reference: str) -> Variant:
         """Return the variant; programs that somebody else has built have one only."""
-        variant = self._where.meant(
-            partial(variant_of, reference), section.variant, "subjects", name
-        )
+        with self._where.located("subjects", name):
+            variant = variant_of(reference, section.variant)
         if not variant.ready_made:
             return variant
         where = self._where.at("subjects", name)
@@ -127,10 +125,11 @@ class Subjects:
                 f"{where}: {section.dbms} takes no build options",
                 hint="leave 'options' out",
             )
-        for fix in section.fixes:
-            self._where.meant(check_fix, fix, "subjects", name)
-        if not variant.ready_made:
-            self._where.meant(check_name, section.compiler, "subjects", name)
+        with self._where.located("subjects", name):
+            for fix in section.fixes:
+                check_fix(fix)
+            if not variant.ready_made:
+                check_name(section.compiler)
         keys = section.model_dump(include=set(BuildKeys.model_fields))
         if variant.ready_made:
             keys["compiler"] = variant.name
@@ -141,7 +140,8 @@ class Subjects:
             copy_number=int(section.rebuild),
             profile_source=self._profile_source(name, section, variant),
         )
-        self._where.meant(check_targets, inputs, "subjects", name)
+        with self._where.located("subjects", name):
+            check_targets(inputs)
         return inputs
 
     def _profile_source(self, name: str, section: SubjectSection, variant: Variant) -> str | None:
@@ -152,8 +152,8 @@ class Subjects:
         if named not in sources:
             where = self._where.at("subjects", name)
             raise UnknownName("source", named, sources, where=where)
-        check = partial(check_profile_source, variant)
-        self._where.meant(check, sources[named], "subjects", name)
+        with self._where.located("subjects", name):
+            check_profile_source(variant, sources[named])
         return sources[named]
 
     def _levers(self, name: str, section: SubjectSection) -> tuple[str, ...]:
@@ -161,7 +161,8 @@ class Subjects:
         if section.levers and section.dbms not in server_systems():
             where = self._where.at("subjects", name)
             raise ExperimentError(f"{where}: {section.dbms} is not a server and has no levers")
-        return self._where.meant(applied_levers.canonical, section.levers, "subjects", name)
+        with self._where.located("subjects", name):
+            return applied_levers.canonical(section.levers)
 
 
 def _in_layouts(

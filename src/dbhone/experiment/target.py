@@ -17,14 +17,13 @@ from typing import ClassVar, Protocol, TypeAlias
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile_counts import Counters
 from dbhone.errors import HoneError, UsageError
-from dbhone.experiment.events import Listener
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.trial import Announce, SubjectResult, Trial
 from dbhone.files import digest_of_file
 from dbhone.instance import page_cache
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.record import RunningServer, Sliced, Step, Warning
-from dbhone.session import Session
+from dbhone.session import Notify, Session
 from dbhone.source.tree import SourceTree
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
@@ -89,7 +88,7 @@ class Notes(Protocol):
     """What a target tells of its subjects, and keeps with the run that it is part of."""
 
     @property
-    def listen(self) -> Listener:
+    def detail(self) -> Notify:
         """Who is told what is being done."""
 
     def warn(self, *warnings: Warning) -> None:
@@ -192,15 +191,15 @@ class Target(ABC):
         """
 
     @abstractmethod
+    def continue_from(self, earlier: Sequence[Sliced], slow_sets: frozenset[str]) -> None:
+        """Prepare to measure as after these trials of the run, none if nothing is measured yet.
+
+        ``slow_sets`` are those that they found to be no sets for short slices.
+        """
+
+    @abstractmethod
     def schedule(self) -> Schedule:
         """Return what is measured, and keep its steps with the run."""
-
-    def continue_from(self, earlier: Sequence[Sliced], slow_sets: frozenset[str]) -> None:
-        """Measure as after these trials, of earlier sessions of the run.
-
-        ``slow_sets`` are those that are no sets for short slices, though there were some before.
-        """
-        del earlier, slow_sets
 
     @abstractmethod
     def open(

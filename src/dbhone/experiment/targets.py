@@ -1,4 +1,4 @@
-"""Chooses the kind of target: the one place that tells embedded systems from servers."""
+"""Chooses the kind of target of a suite: one for embedded systems, or one for servers."""
 
 from __future__ import annotations
 

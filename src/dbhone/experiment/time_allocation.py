@@ -8,7 +8,6 @@ not show how precise it is.
 
 from __future__ import annotations
 
-import itertools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -23,7 +22,8 @@ from dbhone.analysis.allocation import (
 )
 from dbhone.analysis.rounds import log_rates
 from dbhone.experiment.interleaved import LEAST_SECONDS
-from dbhone.measurement.record import Design, Slice, Sliced
+from dbhone.experiment.trial import trials_by_set
+from dbhone.measurement.record import Design, Sliced
 from dbhone.measurement.sample_array import Array
 
 _MOST = 8
@@ -56,11 +56,9 @@ def allocate_time(
     ``events`` how many of a set there are before one comes again, where there is an end to them.
     ``block_seconds`` is what the last block took, ``left`` what is left of the budget.
     """
-    trials = {name: _trials(own, subjects) for name, own in _by_set(sliced).items()}
+    trials = _trials(sliced, subjects)
     components = {
-        name: variance_components([trial.logs for trial in own])
-        for name, own in trials.items()
-        if own
+        name: variance_components([trial.logs for trial in own]) for name, own in trials.items()
     }
     steps = {name: step for name, step in components.items() if step is not None}
     if not steps:
@@ -91,8 +89,7 @@ def allocate_time(
 def last_trial_seconds(sliced: Sequence[Sliced]) -> dict[str, float]:
     """Return how long the last trial of each set took all subjects together, in seconds."""
     subjects = sorted({entry.subject for entry in sliced})
-    trials = {name: _trials(own, subjects) for name, own in _by_set(sliced).items()}
-    return {name: own[-1].seconds for name, own in trials.items() if own}
+    return {name: own[-1].seconds for name, own in _trials(sliced, subjects).items()}
 
 
 def _least(last: _Trial, usual: float) -> int:
@@ -127,22 +124,17 @@ class _Trial:
     slice: float
 
 
-def _by_set(sliced: Sequence[Sliced]) -> dict[str, list[Sliced]]:
-    ordered = sorted(sliced, key=lambda entry: (entry.set, entry.block))
-    groups = itertools.groupby(ordered, lambda entry: entry.set)
-    return {name: list(entries) for name, entries in groups}
-
-
-def _trials(sliced: Sequence[Sliced], subjects: Sequence[str]) -> list[_Trial]:
-    """Return a set's trials, in the order of the blocks."""
+def _trials(sliced: Sequence[Sliced], subjects: Sequence[str]) -> dict[str, list[_Trial]]:
+    """Return the trials of each set of which something counts, in the order of the blocks."""
     counted = (entry for entry in sliced if any(slice.counted for slice in entry.slices))
-    return [
-        _trial({entry.subject: entry.slices for entry in entries}, subjects)
-        for _, entries in itertools.groupby(counted, lambda entry: entry.block)
-    ]
+    return {
+        name: [_trial(trial, subjects) for trial in own]
+        for name, own in trials_by_set(counted).items()
+    }
 
 
-def _trial(by_subject: Mapping[str, Sequence[Slice]], subjects: Sequence[str]) -> _Trial:
+def _trial(sliced: Sequence[Sliced], subjects: Sequence[str]) -> _Trial:
+    by_subject = {entry.subject: entry.slices for entry in sliced}
     slices = [slice for own in by_subject.values() for slice in own]
     rounds = sorted({slice.round for slice in slices if slice.counted})
     counted = [[slice for slice in by_subject.get(name, ()) if slice.counted] for name in subjects]

@@ -146,8 +146,8 @@ class Trainings:
             where = self._where.at("training", "data")
             raise ExperimentError(f"{where}: the suite {suite_name} has no '{min(unknown)}'")
         if suite.server_sizes:
-            at = ("training", "data")
-            self._where.meant(lambda _: suite_tasks.data_set(suite, scale), "", *at)
+            with self._where.located("training", "data"):
+                suite_tasks.data_set(suite, scale)
         return scale
 
     def _data(self, suite_name: str, suite: Suite) -> dict[str, int | str]:
@@ -207,7 +207,8 @@ def suite_at(where: Locator, name: str, *keys: str) -> Suite:
     Raises UnknownName, or ExperimentError for a wrong file.
     """
     if suites.is_users_file(name):
-        return where.meant(suite_tasks.load_checked, name, *keys)
+        with where.located(*keys):
+            return suite_tasks.load_checked(name)
     if name not in suites.names():
         raise UnknownName("suite", name, suites.names(), where=where.at(*keys))
     return suites.load(name)

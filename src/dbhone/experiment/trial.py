@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from dbhone.errors import HoneError
 from dbhone.experiment.observe import pace
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.conditions import between, read_conditions
-from dbhone.measurement.record import Invocation, Measurement, Slice
+from dbhone.measurement.record import Invocation, Measurement, Slice, Sliced
 from dbhone.measurement.sampler import Sampler, SliceSampler
 from dbhone.measurement.series import Series
 from dbhone.measurement.server_usage import UsedBetween
@@ -192,3 +193,16 @@ def run_one_by_one(
         surroundings = Surroundings(inhibitor)
         result = drive(subject)
         yield from surroundings.stamp([result], result.cpu_seconds, first=position)
+
+
+def trials_by_set(sliced: Iterable[Sliced]) -> dict[str, list[list[Sliced]]]:
+    """Return the trials of each set that had slices, in the order of the blocks."""
+    trials: dict[str, list[list[Sliced]]] = {}
+    ordered = sorted(sliced, key=_set_and_block)
+    for (name, _), trial in itertools.groupby(ordered, _set_and_block):
+        trials.setdefault(name, []).append(list(trial))
+    return trials
+
+
+def _set_and_block(entry: Sliced) -> tuple[str, int]:
+    return entry.set, entry.block

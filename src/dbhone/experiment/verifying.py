@@ -13,12 +13,12 @@ from dbhone.compilation.variant import USUAL, parse_variant
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import DriverError, ProfileError, ServerError, SourceError
 from dbhone.experiment.builds import BuildService
-from dbhone.experiment.events import Detail, Listener
 from dbhone.experiment.expected_answers import ExpectedAnswers
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.target import BuildResult, Target
 from dbhone.experiment.targets import target_class
 from dbhone.measurement.record import Design, Role, RunningServer, Step, Warning
+from dbhone.session import Notify
 from dbhone.source.tree import SourceTree, kept_tree
 from dbhone.verification.harness import TestHarness
 from dbhone.verification.outcome import Evidence, Failure, ListComparison, Outcome
@@ -48,14 +48,14 @@ class AskedWorkload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NoRun:
-    """Where warnings go that are about no run: to the listener, which may show them."""
+    """Where warnings go that are about no run: to the user, who may see them."""
 
-    listen: Listener
+    detail: Notify
 
     def warn(self, *warnings: Warning) -> None:
         """Tell them; nothing is kept."""
         for warning in warnings:
-            self.listen(Detail(text=warning.text))
+            self.detail(warning.text)
 
     def keep_steps(self, steps: Sequence[Step]) -> None:
         """Keep nothing."""
@@ -71,7 +71,12 @@ def usual_base(build: Build, service: BuildService) -> Build:
     """
     if build.manifest.is_usual_base:
         return build
-    changes = {"variant": parse_variant(USUAL), "copy_number": 0, "fixes": ()}
+    changes = {
+        "variant": parse_variant(USUAL),
+        "copy_number": 0,
+        "fixes": (),
+        "profile_source": None,
+    }
     return build_like(build, changes, service)
 
 
@@ -127,8 +132,8 @@ def test_harness(service: BuildService) -> TestHarness:
     """Return the means to verify builds in the session of a service."""
     return TestHarness(
         session=service.session,
-        notify=lambda text: service.listen(Detail(text=text)),
-        exclusively=service.exclusively,
+        notify=service.detail,
+        exclusive=service.exclusive,
     )
 
 
@@ -140,7 +145,7 @@ def verify_build(
     Raises SourceError if a source tree is no longer kept that a workload needs.
     """
     builds = {_BASE: verification.base, _CANDIDATE: verification.candidate}
-    answers: tuple[ListComparison, ...] = ()
+    answers: list[ListComparison] = []
     if workloads:
         results = {
             name: BuildResult(
@@ -150,11 +155,10 @@ def verify_build(
             )
             for name, build in builds.items()
         }
-        answers = tuple(
-            service.exclusively(partial(_answers, results, workload, service))
-            for workload in workloads
-        )
-    return verification.outcome(test_harness(service), answers)
+        for workload in workloads:
+            with service.exclusive():
+                answers.append(_answers(results, workload, service))
+    return verification.outcome(test_harness(service), tuple(answers))
 
 
 def _tree_of(digest: str, build: Build, service: BuildService) -> SourceTree:
@@ -205,7 +209,7 @@ def _target(
         design=_DESIGN,
     )
     make = target_class(experiment.suite)
-    return make(experiment, results, service.session, _NoRun(listen=service.listen))
+    return make(experiment, results, service.session, _NoRun(detail=service.detail))
 
 
 def answers_compared(

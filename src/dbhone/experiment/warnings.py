@@ -1,10 +1,12 @@
 """The footnotes about how a run was measured: its settings, conditions, slices, and host noise.
 
-Each has a code and a text. All functions are pure.
+Each has a code and a text. All functions are pure but ``conditions_notes``, which asks whether this
+machine can make sandboxes.
 """
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +17,7 @@ from dbhone.analysis.rounds import log_rates, slice_seconds
 from dbhone.dbms.base_protocol import Protocol
 from dbhone.dbms.base_settings import pairs
 from dbhone.experiment.model import Experiment, Servers
+from dbhone.experiment.trial import trials_by_set
 from dbhone.instance.settings import ResolvedSettings, Translated
 from dbhone.measurement.conditions import Condition
 from dbhone.measurement.record import COLD, ONE_SERVER, SHORT_SLICES, Slice, Sliced, Warning
@@ -306,10 +309,7 @@ class _StallTotals:
 def stall_notes(sliced: Sequence[Sliced]) -> Iterator[Warning]:
     """Yield a footnote on each subject that stalled so often that its figures show it."""
     found: dict[str, dict[str, _StallTotals]] = {}
-    trials: dict[tuple[int, str], list[Sliced]] = {}
-    for entry in sliced:
-        trials.setdefault((entry.block, entry.set), []).append(entry)
-    for trial in trials.values():
+    for trial in itertools.chain(*trials_by_set(sliced).values()):
         for entry, one, still in _judged_slices(trial):
             sets = found.setdefault(entry.subject, {})
             sets.setdefault(entry.set, _StallTotals()).add(one, stalled=still)
@@ -367,22 +367,22 @@ def varying_answers_note(varying: Sequence[str]) -> Warning:
 
 def slice_notes(sliced: Sequence[Sliced]) -> Iterator[Warning]:
     """Yield the footnotes about these slices."""
-    trials: dict[tuple[int, str], tuple[Slice, ...]] = {}
-    for entry in sliced:
-        known = trials.get((entry.block, entry.set), ())
-        trials[entry.block, entry.set] = max(known, entry.slices, key=len)
+    trials = [
+        max((entry.slices for entry in trial), key=len)
+        for trial in itertools.chain(*trials_by_set(sliced).values())
+    ]
     if not trials:
         return
-    typical = statistics.median(slice.seconds for slices in trials.values() for slice in slices)
-    rounds = statistics.median_high(len(slices) for slices in trials.values())
+    typical = statistics.median(slice.seconds for slices in trials for slice in slices)
+    rounds = statistics.median_high(len(slices) for slices in trials)
     yield Warning(
         code=SHORT_SLICES,
         text="it was measured in short slices: the clients of all subjects stayed connected, and"
         f" all but one's were paused; a slice took {typical:.2g} s, and a step had"
         f" {count_of(rounds, 'round')} in a block, each with a slice of every subject",
     )
-    left_out = sum(not slice.counted for slices in trials.values() for slice in slices)
-    total = sum(len(slices) for slices in trials.values())
+    left_out = sum(not slice.counted for slices in trials for slice in slices)
+    total = sum(len(slices) for slices in trials)
     if left_out:
         yield Warning(
             code="unsettled",

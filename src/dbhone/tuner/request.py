@@ -5,20 +5,20 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from dbhone.dbms.base import Dbms, load_dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import UsageError
-from dbhone.experiment.comparing import parse_side
+from dbhone.experiment.comparing import parse_side, split_variant
 from dbhone.experiment.goals import foresee_dbms
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
 from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import KnownVersions
 from dbhone.tuner.inputs import Inputs
 from dbhone.tuner.run_name import search_name
-from dbhone.tuner.space import Candidate, Space, find_space
+from dbhone.tuner.space import Candidate, find_space
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import expected_seconds, usual_grade
 from dbhone.workload import suite as suites
@@ -40,7 +40,8 @@ class Request:
 
     ``train`` are the sets to train on. ``design.budget`` is given. ``tolerated`` is the loss that a
     step may have, as a fraction. Builds are verified at the ``grade``. ``inputs`` are known as soon
-    as the source is here. ``lacking`` are the levers that this machine does not have just now.
+    as the source is here. ``left_out`` has the reasons for what this machine cannot do just now:
+    builds that are no candidates, and levers.
     """
 
     dbms: Dbms
@@ -53,12 +54,12 @@ class Request:
     grade: Grade
     tolerated: float
     inputs: Inputs | None = None
-    lacking: frozenset[str] = frozenset()
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def available_levers(self) -> tuple[str, ...]:
         """The levers that are tried on the best build."""
-        return tuple(word for word in self.levers if word not in self.lacking)
+        return tuple(word for word in self.levers if word not in self.left_out)
 
     @property
     def budget(self) -> float:
@@ -111,8 +112,8 @@ def make_request(
     levers: tuple[str, ...],
     grade: Grade | None,
     tolerated: float,
-) -> tuple[Request, Space]:
-    """Return the request for the reference of a source, and its space.
+) -> Request:
+    """Return the request for the reference of a source.
 
     What is empty or None is chosen by hone. Raises UsageError, UnknownName or ToolError for invalid
     input.
@@ -127,7 +128,7 @@ def make_request(
     suites.full_names(suites.load(suite), train)
     cache_bytes = _cache_bytes(suite, workload.size)
     space = find_space(dbms, variants, compilers, levers, cache_bytes=cache_bytes)
-    request = Request(
+    return Request(
         dbms=dbms,
         source=source,
         workload=workload,
@@ -137,9 +138,8 @@ def make_request(
         levers=space.levers,
         grade=grade or usual_grade(dbms.name),
         tolerated=tolerated,
-        lacking=frozenset(space.levers) & space.left_out.keys(),
+        left_out=space.left_out,
     )
-    return request, space
 
 
 def _cache_bytes(suite: str, size: str) -> int:
@@ -163,6 +163,12 @@ def find_source(
             f"{source} brings a ready-made server, which cannot be built in other ways",
             hint="give the source tree of your version: dir:PATH, or for example"
             " git:https://github.com/mysql/mysql-server@mysql-8.0.36",
+        )
+    plain, variant = split_variant(source)
+    if variant is not None:
+        raise UsageError(
+            f"{source} names a variant, and only the source is named here",
+            hint=f"say it apart: {plain} --variant {variant}",
         )
     name = dbms or side.dbms or foresee_dbms(side.source) or recognise(side.source)
     return side.source, load_dbms(name)

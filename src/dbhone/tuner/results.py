@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from dbhone.analysis.selection import stage_ratio
 from dbhone.compilation.inputs import USUAL_COMPILER
@@ -34,37 +34,26 @@ def page_of(run: Run, store: Store, observations: tuple[Observation, ...] = ()) 
     return page if found is None else dataclasses.replace(page, search=results(*found))
 
 
-def results(
-    finished: Sequence[EndedRun], decision: Decision, left_out: Mapping[str, str] | None = None
-) -> Search:
-    """Return what a search found; ``left_out`` names what cannot be built here, with reasons."""
+def results(finished: Sequence[EndedRun], decision: Decision) -> Search:
+    """Return what a search found."""
     stages = () if decision.winner is None else waterfall(finished, decision.winner)
-    return Search(tried=all_tried(finished, decision, left_out or {}), stages=stages)
+    return Search(tried=all_tried(finished, decision), stages=stages)
 
 
-def all_tried(
-    finished: Sequence[EndedRun], decision: Decision, left_out: Mapping[str, str]
-) -> tuple[CandidateResult, ...]:
-    """Return all candidates, the best first, and then those that were not measured.
-
-    ``left_out`` are those that could not be candidates on this machine, with the reasons.
-    """
+def all_tried(finished: Sequence[EndedRun], decision: Decision) -> tuple[CandidateResult, ...]:
+    """Return all candidates, the best first, and then those that were not measured."""
     choosing = of_kind(finished, StageKind.CHOOSE)
     ranked = ranking(choosing)
-    statuses = {
-        standing.name: _status(standing.name, standing.beaten, choosing, decision)
-        for standing in ranked
-    }
     rows = [
         CandidateResult(
             name=standing.name,
             ratio=standing.ratio,
             blocks=standing.blocks,
-            status=statuses[standing.name],
+            status=_status(standing.name, standing.beaten, choosing, decision),
         )
         for standing in ranked
     ]
-    unmeasured = {**left_out, **dict(_absent(choosing, statuses))}
+    unmeasured = dict(_absent(choosing, {standing.name for standing in ranked}))
     rows += [
         CandidateResult(name=name, ratio=None, blocks=0, status=why)
         for name, why in unmeasured.items()
@@ -117,7 +106,7 @@ def _status(name: str, beaten: bool, choosing: Sequence[EndedRun], decision: Dec
     return "dropped: certainly worse" if beaten else "dropped: among the worse half"
 
 
-def _absent(choosing: Sequence[EndedRun], measured: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _absent(choosing: Sequence[EndedRun], measured: Set[str]) -> Iterator[tuple[str, str]]:
     """Yield each candidate that has no figure, with the reason."""
     for ended in choosing:
         for warning in ended.run.warnings:

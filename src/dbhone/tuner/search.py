@@ -30,6 +30,7 @@ from dbhone.analysis.warnings import refused
 from dbhone.errors import BudgetSpentError, UsageError
 from dbhone.experiment.load import experiment_of, recorded
 from dbhone.experiment.model import Experiment
+from dbhone.experiment.participants import left_out_warning
 from dbhone.experiment.run_lifecycle import begin, take_over
 from dbhone.measurement.record import REJECTED, Run, Warning
 from dbhone.measurement.sample_array import Array
@@ -313,6 +314,7 @@ def run_search(
     ``execute`` executes a run to its end. A run whose builds took all of its budget is given the
     time to measure them. ``look`` says before each run but the first what the source, the files
     and the machine are by then. Raises UsageError if they have changed since the search was named.
+    The first run keeps what was left out of the search.
     A confirming run that another command ended gets its warning here.
     """
 
@@ -337,7 +339,11 @@ def run_search(
         if executed:
             _check_unchanged(request.inputs, look())
         experiment = recorded(stage.experiment(), session.home)
-        complete(experiment, begin(experiment, session, store))
+        run = begin(experiment, session, store)
+        if not ended:
+            for name, reason in request.left_out.items():
+                store.add_warning(run.id, left_out_warning(name, reason))
+        complete(experiment, run)
         executed = True
 
 

@@ -32,11 +32,11 @@ BASE = USUAL
 _VARIANTS = (
     "lto+pgo+bolt",
     "lto+pgo",
+    "lto+pgo+nointerpose",
     "lto",
     "lto+pgo+v3",
     "pgo",
 )
-_FOR_LIBRARIES = ("lto+pgo+nointerpose",)
 _LEVERS = ("jemalloc", "tcmalloc", "mimalloc", "huge-pages")
 NO_LEVERS = ("none",)
 _NUMBERED = "{}-[0-9]*"
@@ -72,7 +72,7 @@ class Candidate:
 
     def section(self) -> dict[str, Any]:
         """Return it as a subject of an experiment file."""
-        section: dict[str, Any] = {"like": BASE, "optional": True}
+        section: dict[str, Any] = {"like": BASE}
         if self.compiler != USUAL_COMPILER:
             section["compiler"] = self.compiler
         if self.variant != BASE:
@@ -115,7 +115,7 @@ def find_space(
     something that was asked for is impossible, or if nothing is possible.
     """
     chosen = tuple(dict.fromkeys(compilers)) or usual_compilers()
-    wanted = variants or (*_VARIANTS[:2], *_FOR_LIBRARIES, *_VARIANTS[2:])
+    wanted = variants or _VARIANTS
     left_out: dict[str, str] = {}
     candidates: list[Candidate] = []
     for candidate in _product(wanted, chosen):

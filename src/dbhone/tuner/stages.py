@@ -93,8 +93,7 @@ def _stage(
     confirms = kind is StageKind.CONFIRM
     controls = {CONTROL: {"like": BASE}} if confirms else {}
     sections = {
-        candidate.name: {**candidate.section(), "optional": not confirms}
-        for candidate in candidates
+        candidate.name: candidate.section() | {"optional": not confirms} for candidate in candidates
     }
     base = {"dbms": request.dbms.name, "source": request.dbms.name, "variant": BASE}
     name = str(RunName(search=request.name, kind=kind, number=number + 1))

@@ -75,7 +75,8 @@ class QueryRun:
         if known is not None:
             texts = json.loads(outcomes.log(name).read_text(encoding="utf-8"))
             return Queries(texts=tuple(texts), base=known)
-        queries = self.harness.exclusively(lambda: self._make(base))
+        with self.harness.exclusive():
+            queries = self._make(base)
         outcomes.keep(name, queries.base, json.dumps(queries.texts, indent=1).encode())
         return queries
 
@@ -86,7 +87,8 @@ class QueryRun:
         name = f"{self.check.name}-answered-{digest_of([_FORMAT, queries.texts, answers])[:12]}"
         known = None if self.again else outcomes.find(name)
         if known is None:
-            known = self.harness.exclusively(lambda: self._answers_twice(candidate, queries))
+            with self.harness.exclusive():
+                known = self._answers_twice(candidate, queries)
             outcomes.keep(name, known, b"")
         return known
 

@@ -10,7 +10,6 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
 
 from dbhone.compilation import builder, kept_builds, profile
 from dbhone.compilation.inputs import USUAL_COMPILER, BuildInputs
@@ -34,28 +33,20 @@ from dbhone.source.tree import SourceTree, acquire, kept_tree
 from dbhone.verification.checks.base import Check, RegressionTests, TestPrograms
 from dbhone.versions import names_version
 
-T = TypeVar("T")
-
-
-class Exclusively(Protocol):
-    """Does some work while no other hone on this machine works."""
-
-    def __call__(self, work: Callable[[], T], /) -> T:
-        """Return what the work returns."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestHarness:
     """What tests need to run: one session, the host, and the programs that test.
 
-    ``notify`` gets a few words on what is being done.
+    ``notify`` gets a few words on what is being done. While a block of ``exclusive`` is open, no
+    other hone on this machine works.
     """
 
     __test__ = False  # pytest takes it for tests otherwise
 
     session: Session
     notify: Callable[[str], None]
-    exclusively: Exclusively
+    exclusive: Callable[[], contextlib.AbstractContextManager[None]]
 
     def check_needs(self, check: Check) -> None:
         """Raise ToolError or MachineError if this machine lacks what a check needs."""
@@ -111,7 +102,8 @@ class TestHarness:
         if known is not None:
             return known
         self.notify(f"building {programs.title}")
-        return self.exclusively(lambda: builder.make(spec, self.session, self.notify))
+        with self.exclusive():
+            return builder.make(spec, self.session, self.notify)
 
     def _alike(self, programs: TestPrograms, build: Build) -> BuildSpec:
         """Return test programs that are built as the build itself was."""

@@ -67,7 +67,8 @@ class RegressionRun:
         known = None if again else outcomes.find(name)
         if known is not None and known.tests and known.cut_off is None:
             return known
-        result, printed = harness.exclusively(lambda: self._run(harness, tests))
+        with harness.exclusive():
+            result, printed = self._run(harness, tests)
         outcomes.keep(name, result, printed)
         return result
 
@@ -111,11 +112,13 @@ class RegressionRun:
         alone = tuple(dict.fromkeys(map(self.regression.alone, failed)))
         names = tuple(test for test in alone if test is not None)
         if len(names) < len(alone):
-            second, printed = harness.exclusively(lambda: self._run(harness, tests))
+            with harness.exclusive():
+                second, printed = self._run(harness, tests)
             merged = worse(second).model_copy(update={"attempts": first.attempts + 1})
         else:
             some = dataclasses.replace(self, names=names)
-            second, printed = harness.exclusively(lambda: some._run(harness, tests))
+            with harness.exclusive():
+                second, printed = some._run(harness, tests)
             merged = worse(completed_by(second, first, failed))
             merged = merged.model_copy(update={"repeated": (*first.repeated, *failed)})
         outcomes.keep(name, merged, outcomes.log(name).read_bytes() + printed)

@@ -169,7 +169,7 @@ def _chosen(page: Page, subject: str | None, step: str | None) -> tuple[str, str
     """Return the subject and step: what is not named is where throughput differs most."""
     if subject is not None and step is not None:
         return subject, step
-    found = most_different(page.analysis, page.run.controls, subject=subject, step=step)
+    found = most_different(page.analysis, page.run.controls, subject=subject)
     if found is None and subject is not None:
         raise UsageError(f"nothing was compared of {subject}", hint="name a STEP as well")
     if found is None:

@@ -160,6 +160,7 @@ def _joining(context: Context, dbms: str, options: _Options) -> Experiment:
         options.design,
         anchor=options.anchor,
         sets=words(options.sets),
+        optional=options.source is not None,
     )
     name, home = joining_name(run, dbms), context.home
     experiment = parse(text, name=name, versions=known, home=home, options=OPTIONS)

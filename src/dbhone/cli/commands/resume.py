@@ -23,7 +23,7 @@ from dbhone.errors import UsageError
 from dbhone.experiment.comparing import COMPARISON
 from dbhone.experiment.earlier_sessions import progress_of
 from dbhone.experiment.load import experiment_of
-from dbhone.experiment.run_lifecycle import as_begun, check_resumable, take_over
+from dbhone.experiment.run_lifecycle import check_resumable, take_over
 
 
 @hone_command("resume", Task.MEASURE, "hone resume last", "hone resume 7 --budget 2h")
@@ -51,7 +51,7 @@ def command(
                 f"run {chosen_run.id} was not made by 'hone compare': --tolerance is only for those"
             )
         check_resumable(chosen_run, session, budget=budget)
-        experiment = as_begun(experiment_of(chosen_run, context.home), chosen_run)
+        experiment = experiment_of(chosen_run, context.home)
         experiment = dataclasses.replace(experiment, design=chosen_run.design)
         experiment = with_design(experiment, budget=budget)
         # Its own budget was accepted when it began.

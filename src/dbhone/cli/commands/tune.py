@@ -44,7 +44,7 @@ from dbhone.tuner.inputs import Inputs, inputs_of
 from dbhone.tuner.request import Request, find_source, make_request
 from dbhone.tuner.results import results
 from dbhone.tuner.search import Decision, keep_rejection, only_loses, run_search
-from dbhone.tuner.space import Space, goals_for_more
+from dbhone.tuner.space import goals_for_more
 from dbhone.tuner.stages import Stage, check_budget, check_room, confirmation, rung
 from dbhone.units import duration
 from dbhone.verification.outcome import Grade
@@ -132,7 +132,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     ask_tree = partial(dbms_of_tree, context)
     reference, dbms = find_source(source, chosen.dbms, known_versions(context.home), ask_tree)
     _offer_tools(context, chosen)
-    request, space = make_request(
+    request = make_request(
         reference,
         dbms,
         workload=chosen.workload,
@@ -155,14 +155,12 @@ def command(context: Context, /, source: str, **options: Any) -> int:
         )
         return 0
     if chosen.plan:
-        _print_plan(context, request, space, first)
+        _print_plan(context, request, first)
         return 0
-    return _search(context, request, space, first, chosen)
+    return _search(context, request, first, chosen)
 
 
-def _search(
-    context: Context, request: Request, space: Space, first: Stage, chosen: _Options
-) -> int:
+def _search(context: Context, request: Request, first: Stage, chosen: _Options) -> int:
     """Search from the ``first`` run on, or continue; tell what was found; return the exit code."""
     with context.session() as session, open_store(context) as store:
         look = partial(_look, context, first, session)
@@ -170,7 +168,7 @@ def _search(
         if not runs_named(request.name, store):
             _tell_elsewhere(context, begun_elsewhere(request, store))
             _check(context, request, session, force=chosen.force)
-        for name, reason in space.left_out.items():
+        for name, reason in request.left_out.items():
             context.tell(labelled("note", f"{name} is left out: {reason}"))
 
         def execute(experiment: Experiment, run: Run) -> None:
@@ -182,7 +180,7 @@ def _search(
 
         decision = run_search(request, session, store, execute, look)
         finished = finished_of(runs_named(request.name, store), store)
-        found = results(finished, decision, space.left_out)
+        found = results(finished, decision)
         _tell(context, found)
         if decision.confirmed is None:
             _tell_rejections(context, decision)
@@ -302,9 +300,9 @@ def _as_debian_packages(run: int, winner: Subject) -> str:
     )
 
 
-def _print_plan(context: Context, request: Request, space: Space, first: Stage) -> None:
+def _print_plan(context: Context, request: Request, first: Stage) -> None:
     print_plan(context, first.experiment())
-    for name, reason in space.left_out.items():
+    for name, reason in request.left_out.items():
         context.show_line(f"Left out: {name}: {reason}.")
     words = request.available_levers
     levers = f" With the best build these levers are tried: {', '.join(words)}."
