@@ -56,9 +56,7 @@ class SampleSize:
 def needs(run: Run, samples: SampleArray, analysis: Analysis) -> SampleSize:
     """Return how many blocks a run lacks; a broken subject needs none."""
     analysis = analysis.without(_broken(run))
-    counts = [effect.blocks for effect in analysis.throughput_effects]
-    counts += [score.blocks for score in judged_summaries(analysis)]
-    missing = max(MINIMUM_BLOCKS - min(counts, default=analysis.blocks), 0)
+    missing = max(MINIMUM_BLOCKS - _fewest(analysis), 0)
     if run.layouts and missing and analysis.blocks + missing > run.layouts:
         missing = run.layouts  # the layouts that lack come again within one turn of all
     target = None if missing else blocks_needed(analysis, run.design.target)
@@ -67,6 +65,13 @@ def needs(run: Run, samples: SampleArray, analysis: Analysis) -> SampleSize:
         target_blocks=target if _within_layouts(run, analysis, target) else None,
         block_seconds=samples.block_seconds,
     )
+
+
+def _fewest(analysis: Analysis) -> int:
+    """Return how many blocks have all of what is judged."""
+    counts = [effect.blocks for effect in analysis.throughput_effects]
+    counts += [score.blocks for score in judged_summaries(analysis)]
+    return min(counts, default=analysis.blocks)
 
 
 def _within_layouts(run: Run, analysis: Analysis, further: int | None) -> bool:
@@ -87,7 +92,7 @@ def lacking(run: Run, samples: SampleArray, analysis: Analysis) -> Iterator[Warn
         )
         return
     if analysis.effects and analysis.blocks < MINIMUM_BLOCKS:
-        whole = MINIMUM_BLOCKS - size.verdict_blocks
+        whole = _fewest(analysis)
         yield Warning(
             code="too-few-blocks",
             text=f"only {whole} of the {MINIMUM_BLOCKS} blocks that a verdict needs"
