@@ -143,7 +143,8 @@ def _trace(run: Run, name: str, recording: int, slices: tuple[Slice, ...]) -> Tr
 
 
 def _machine(machine: Machine) -> str:
-    kind = machine.virtualisation or "no virtual machine"
+    virtual = machine.virtualisation != "none"
+    kind = machine.virtualisation if virtual else "no virtual machine"
     return f"{machine.cores} x {machine.cpu_model}, {kind}, Linux {machine.kernel}"
 
 
