@@ -78,7 +78,7 @@ def check_sampling() -> None:
 
 def clock() -> str:
     """Return perf's event by which samples are taken here."""
-    return "cycles" if perf_events.probe().available else "cpu-clock"
+    return "cpu-clock" if perf_events.why_not_counted() else "cycles"
 
 
 class StackSampler:
