@@ -20,6 +20,24 @@ from dbhone.analysis.estimate import CONFIDENCE, MINIMUM_FOR_INTERVAL, factor
 from dbhone.analysis.rounds import levels
 from dbhone.measurement.sample_array import Array
 
+LEAST_ROUNDS = 4
+"""Of a step in a block: fewer have no two halves of which each shows a ratio."""
+_HALVINGS = 40
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VarianceComponents:
+    """What the blocks so far show of one step's log ratio.
+
+    ``error`` is the variance of its mean over them. ``between`` is the variance of one block's
+    ratio that more rounds cannot lessen; ``within`` is the variance of one round's.
+    """
+
+    error: float
+    between: float
+    within: float
+
 
 def variance_components(blocks: Sequence[Array]) -> VarianceComponents | None:
     """Return what blocks show of one step, None if there are too few of them or no pair.
@@ -52,25 +70,6 @@ def _ratios(logs: Array) -> Array:
     own = levels(logs)
     ratios: Array = own[1:] - own[0]
     return ratios
-
-
-LEAST_ROUNDS = 4
-"""Of a step in a block: fewer have no two halves of which each shows a ratio."""
-_HALVINGS = 40
-_ROUNDING = 1e-6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VarianceComponents:
-    """What the blocks so far show of one step's log ratio.
-
-    ``error`` is the variance of its mean over them. ``between`` is the variance of one block's
-    ratio that more rounds cannot lessen; ``within`` is the variance of one round's.
-    """
-
-    error: float
-    between: float
-    within: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,11 +43,16 @@ from dbhone.measurement.record import IDENTICAL, READY_MADE, Run, RunState, Warn
 from dbhone.measurement.sample_array import Array, SampleArray
 from dbhone.units import count_of, listed, percent
 
+WINNER_CODES = (CONTROL_NOISY,)
+"""The warnings about a winner, which mean nothing where none is looked for."""
 _UNLIKE_SHARES = 0.01
 _LARGE_SHARE = 0.1
 _BUSY = 0.9
 """The share of the cores from which on the CPU is what limits throughput."""
 _CLIENT_SHARE = 0.3
+_DRIFT = 0.05
+_DRIFT_P = 0.01
+_DRIFT_PIECES = 60
 
 
 def refused(run: Run, samples: SampleArray) -> Iterator[Warning]:
@@ -149,13 +154,6 @@ def _usual(
     usual = np.full(len(usable), np.nan)
     usual[known] = np.nanmedian(usable[known], axis=-1)
     return usual
-
-
-WINNER_CODES = (CONTROL_NOISY,)
-"""The warnings about a winner, which mean nothing where none is looked for."""
-_DRIFT = 0.05
-_DRIFT_P = 0.01
-_DRIFT_PIECES = 60
 
 
 def find_warnings(run: Run, samples: SampleArray, analysis: Analysis) -> tuple[Warning, ...]:
