@@ -68,7 +68,7 @@ def join(parts: Sequence[JoinableRun]) -> Joined:
     )
     subjects_shown = (*order, *home.run.controls)
     controls = {
-        called[name]: next(iter(chained_part.run.version_order))
+        called[name]: chained_part.run.version_order[0]
         for chained_part, called in zip(chained, names, strict=True)
         if history
         for name in chained_part.run.controls
@@ -324,7 +324,7 @@ def _names(part: JoinableRun, home: JoinableRun) -> dict[str, str]:
             for subject in _controls(home)
             if not differences(subject, control) and subject.name not in again.values()
         )
-        again[control.name] = next(same, f"{control.name} of {part.title}")
+        again[control.name] = next(same, numbered(control.name, part))
     return {name: name for name in part.compared} | again
 
 
