@@ -55,7 +55,7 @@ class SampleSize:
 
 def needs(run: Run, samples: SampleArray, analysis: Analysis) -> SampleSize:
     """Return how many blocks a run lacks; a broken subject needs none."""
-    analysis = analysis.without(_broken(run))
+    analysis = analysis.without(run.broken_subjects)
     missing = max(MINIMUM_BLOCKS - _fewest(analysis), 0)
     if run.layouts and missing and analysis.blocks + missing > run.layouts:
         missing = run.layouts  # the layouts that lack come again within one turn of all
@@ -81,7 +81,7 @@ def _within_layouts(run: Run, analysis: Analysis, further: int | None) -> bool:
 
 def lacking(run: Run, samples: SampleArray, analysis: Analysis) -> Iterator[Warning]:
     """Yield warnings of missing blocks, and of precision that was not reached."""
-    analysis = analysis.without(_broken(run))
+    analysis = analysis.without(run.broken_subjects)
     effects = analysis.throughput_effects
     size = needs(run, samples, analysis)
     if effects and run.design.max_blocks < MINIMUM_BLOCKS:
@@ -101,10 +101,6 @@ def lacking(run: Run, samples: SampleArray, analysis: Analysis) -> Iterator[Warn
     else:
         yield from _without_verdict(analysis, size)
     yield from _imprecise(run, analysis, size)
-
-
-def _broken(run: Run) -> frozenset[str]:
-    return frozenset(subject.name for subject in run.subjects if subject.broken is not None)
 
 
 def _without_verdict(analysis: Analysis, sample_size: SampleSize) -> Iterator[Warning]:
