@@ -45,7 +45,7 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- | --- |")
     for slower in _SLOWER:
         shifted = blocks + np.log1p(-slower)
-        looked = [estimate(Logs.without_rounds(shifted[:, :look]), 1 - ALPHA) for look in looks]
+        looked = [estimate(Logs.without_rounds(shifted[:, :look])) for look in looks]
         p = np.stack([found.p for found in looked])
         centre = np.stack([found.centre for found in looked])
         print(_row(slower, p, centre))

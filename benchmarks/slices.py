@@ -178,7 +178,7 @@ def report(found: dict[tuple[str, str], list[list[tuple[float, float]]]]) -> Non
 
 def _interval(logs: Array) -> tuple[float, float]:
     """Return the ratio and half its 95 % interval, by dbhone's estimate."""
-    found = estimate(Logs.without_rounds(logs[None, :]), 0.95)
+    found = estimate(Logs.without_rounds(logs[None, :]))
     return math.exp(float(found.centre[0])), float(found.high[0] - found.centre[0])
 
 

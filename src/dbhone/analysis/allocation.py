@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dbhone.analysis.estimate import CONFIDENCE, MINIMUM_FOR_INTERVAL, factor
+from dbhone.analysis.estimate import MINIMUM_FOR_INTERVAL, factor
 from dbhone.analysis.rounds import levels
 from dbhone.measurement.sample_array import Array
 
@@ -177,7 +177,7 @@ class _Way:
     @property
     def _width(self) -> float:
         """The half-width of an interval, in standard errors."""
-        return factor(self.before + self.further, CONFIDENCE)
+        return factor(self.before + self.further)
 
     def _widest(self, rounds: Mapping[str, int]) -> float:
         """Return the largest variance that a step's mean over all blocks will have."""
