@@ -121,8 +121,7 @@ def _is_judged(findings: Findings, subjects: Sequence[Subject]) -> bool:
 
 
 def _finding(findings: Findings, candidates: list[Subject]) -> str:
-    controls = [subject for subject in findings.run.subjects if subject.role is Role.CONTROL]
-    compared = candidates or controls
+    compared = candidates or findings.run.of_role(Role.CONTROL)
     if not compared:
         return f"There is no verdict: nothing was compared with {findings.analysis.base}."
     whole = [subject for subject in compared if subject.broken is None]
