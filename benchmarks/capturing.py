@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("logs", nargs="*", help="names below tests/golden/capture; all without any")
     chosen = parser.parse_args()
     names = chosen.logs or sorted(path.name for path in LOGS.iterdir())
-    print(f"{'log':28} {'MB':>6} {'wall s':>7} {'CPU s':>7} {'statements':>11} {'peak MB':>8}")
+    print(f"{'log':28} {'MB':>6} {'wall s':>7} {'CPU s':>7} {'statements':>11} peak MB so far")
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
             path = Path(folder) / name
@@ -62,7 +62,7 @@ def main() -> None:
             size = path.stat().st_size / 1e6
             print(
                 f"{name:28} {size:6.0f} {wall:7.1f} {used:7.1f}"
-                f" {found.header.statements:11,} {peak:8.0f}",
+                f" {found.header.statements:11,} {peak:14.0f}",
                 flush=True,
             )
             path.unlink()

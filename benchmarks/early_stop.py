@@ -14,6 +14,7 @@ import argparse
 import numpy as np
 
 from benchmarks.statistics.kinds import CHOSEN_ON, HELD_OUT
+from benchmarks.statistics.methods.base import ALPHA
 from benchmarks.statistics.piece import Array, Plan
 from benchmarks.statistics.study import generator
 from dbhone.analysis.estimate import estimate
@@ -21,7 +22,6 @@ from dbhone.analysis.verdict import CLEAR, MINIMUM_BLOCKS
 from dbhone.measurement.sample_array import Logs
 
 _BLOCKS = 15
-_ALPHA = 0.05
 _SLOWER = (0.0, 0.01, 0.02, 0.05, 0.1)
 
 
@@ -45,7 +45,7 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- | --- |")
     for slower in _SLOWER:
         shifted = blocks + np.log1p(-slower)
-        looked = [estimate(Logs.without_rounds(shifted[:, :look]), 1 - _ALPHA) for look in looks]
+        looked = [estimate(Logs.without_rounds(shifted[:, :look])) for look in looks]
         p = np.stack([found.p for found in looked])
         centre = np.stack([found.centre for found in looked])
         print(_row(slower, p, centre))
@@ -55,12 +55,12 @@ def _row(slower: float, p: Array, centre: Array) -> str:
     clear = p[:-1] < CLEAR
     early = clear.any(axis=0)
     first = np.where(early, clear.argmax(axis=0), len(p) - 1)
-    told = early | (p[-1] < _ALPHA)
+    told = early | (p[-1] < ALPHA)
     flattered = np.abs(centre[first, np.arange(p.shape[1])][early]) - abs(np.log1p(-slower))
-    words = f"{np.mean(flattered) * 100:.2f} %" if early.mean() > _ALPHA else "–"
+    words = f"{np.mean(flattered) * 100:.2f} %" if early.mean() > ALPHA else "–"
     return (
-        f"| {slower:.0%} | {np.mean(p[-1] < _ALPHA):.1%} | {np.mean(told):.1%}"
-        f" | {np.mean((p < _ALPHA).any(axis=0)):.1%} | {np.mean(first) + MINIMUM_BLOCKS:.1f}"
+        f"| {slower:.0%} | {np.mean(p[-1] < ALPHA):.1%} | {np.mean(told):.1%}"
+        f" | {np.mean((p < ALPHA).any(axis=0)):.1%} | {np.mean(first) + MINIMUM_BLOCKS:.1f}"
         f" | {words} |"
     )
 

@@ -1,7 +1,7 @@
 """SIGKILL at random moments of real runs: nothing stays behind, and nothing that was measured goes.
 
 Usage: ``.venv/bin/python -m benchmarks.kills --home FOLDER [--kills N] [--seconds S] [--seed N]
-[--servers SOURCE=DBMS ...]``
+[--servers DBMS=SOURCE ...]``
 
 Runs of SQLite, and of servers that are taken as they are, are started and killed again and again:
 mostly hone itself, else a supervisor, bubblewrap, or one of the programs below them, at a moment

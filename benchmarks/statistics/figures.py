@@ -61,8 +61,7 @@ def figures(
 def _interval(same: Judged) -> tuple[float | None, float | None]:
     if same.low is None or same.high is None:
         return None, None
-    covered = (same.low <= 0) & (same.high >= 0)
-    return float(np.mean(covered)), float(np.median(same.high - same.low)) / 2
+    return float(np.mean(same.covered)), float(np.median(same.high - same.low)) / 2
 
 
 def _found(method: Method, seen: Array, slower: float) -> float:

@@ -22,7 +22,7 @@ from benchmarks.statistics.trace import SUBJECTS, Slice, Trace, write
 from dbhone.errors import HoneError, UsageError
 from dbhone.home import Home
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Machine, Role, Run, Sliced
+from dbhone.measurement.record import Machine, Run, Sliced
 from dbhone.measurement.rows import Done
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import Store
@@ -58,10 +58,10 @@ def traces(store: Store, run_id: int, recording: int) -> Iterator[Trace]:
 
 def _names(run: Run) -> dict[str, str]:
     """Return what traces call the base and the control."""
-    controls = [each for each in run.subjects if each.role is Role.CONTROL]
+    controls = run.controls
     if run.base is None or not controls:
         raise UsageError(f"run {run.id} has no base and control to record")
-    return {run.base.name: SUBJECTS[0], controls[0].name: SUBJECTS[1]}
+    return {run.base.name: SUBJECTS[0], controls[0]: SUBJECTS[1]}
 
 
 def _moments(done: Sequence[Done]) -> dict[Place, Moment]:
@@ -143,7 +143,8 @@ def _trace(run: Run, name: str, recording: int, slices: tuple[Slice, ...]) -> Tr
 
 
 def _machine(machine: Machine) -> str:
-    kind = machine.virtualisation or "no virtual machine"
+    virtual = machine.virtualisation != "none"
+    kind = machine.virtualisation if virtual else "no virtual machine"
     return f"{machine.cores} x {machine.cpu_model}, {kind}, Linux {machine.kernel}"
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from dbhone.analysis.comparison import analyse
-from dbhone.analysis.estimate import CONFIDENCE
 from dbhone.analysis.levels import average_ratio
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.sample_array import SampleArray
@@ -29,7 +28,7 @@ def _samples(seed: int, *, blocks: int = 12, spread: float = 0.03) -> SampleArra
 
 
 def test_without_noise_it_is_the_mean_of_the_ratios() -> None:
-    found = average_ratio(_samples(1, spread=0.0), "new", "base", STEPS, confidence=CONFIDENCE)
+    found = average_ratio(_samples(1, spread=0.0), "new", "base", STEPS)
     assert found is not None
     assert (found.mean, found.median) == pytest.approx((np.mean(TRUE), 1.0))
     assert (found.minimum, found.maximum) == pytest.approx((0.5, 3.0))
@@ -44,7 +43,7 @@ def test_of_one_step_it_is_that_steps_effect() -> None:
         base="base",
         steps=steps_of(STEPS),
     )
-    found = average_ratio(samples, "new", "base", ["c"], confidence=CONFIDENCE)
+    found = average_ratio(samples, "new", "base", ["c"])
     effect = next(each for each in analysis.effects if each.step == "c")
     assert found is not None
     assert (found.mean, found.low, found.high) == pytest.approx(
@@ -57,7 +56,7 @@ def test_interval_holds_the_true_mean_about_as_often_as_it_says() -> None:
     runs = 400
     held = 0
     for seed in range(runs):
-        found = average_ratio(_samples(seed), "new", "base", STEPS, confidence=CONFIDENCE)
+        found = average_ratio(_samples(seed), "new", "base", STEPS)
         assert found is not None
         assert found.low is not None
         assert found.high is not None
@@ -66,14 +65,14 @@ def test_interval_holds_the_true_mean_about_as_often_as_it_says() -> None:
 
 
 def test_few_blocks_have_no_interval() -> None:
-    found = average_ratio(_samples(3, blocks=2), "new", "base", STEPS, confidence=CONFIDENCE)
+    found = average_ratio(_samples(3, blocks=2), "new", "base", STEPS)
     assert found is not None
     assert (found.low, found.high) == (None, None)
 
 
 def test_what_was_not_measured_has_no_average() -> None:
     samples = _samples(4)
-    assert average_ratio(samples, "gone", "base", STEPS, confidence=CONFIDENCE) is None
-    assert average_ratio(samples, "new", "base", [], confidence=CONFIDENCE) is None
+    assert average_ratio(samples, "gone", "base", STEPS) is None
+    assert average_ratio(samples, "new", "base", []) is None
     empty = only(samples)
-    assert average_ratio(empty, "new", "base", STEPS, confidence=CONFIDENCE) is None
+    assert average_ratio(empty, "new", "base", STEPS) is None

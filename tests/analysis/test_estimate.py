@@ -33,7 +33,7 @@ def half(found: Estimates) -> Array:
 
 def plain(values: Array) -> Estimates:
     """Estimate rows of which no rounds are known."""
-    return estimate(Logs.without_rounds(values), 0.95)
+    return estimate(Logs.without_rounds(values))
 
 
 def _meta_analysis(values: list[float], within: list[float]) -> tuple[float, float, float]:
@@ -67,7 +67,7 @@ def test_without_rounds_it_is_the_mean_with_students_interval(row: list[float]) 
 @given(noisy_rows)
 def test_with_rounds_it_is_a_random_effects_mean(row: list[tuple[float, float]]) -> None:
     values, within = [value for value, _ in row], [noise for _, noise in row]
-    found = estimate(Logs(values=np.array([values]), within=np.array([within])), 0.95)
+    found = estimate(Logs(values=np.array([values]), within=np.array([within])))
     centre, error, freedom = _meta_analysis(values, within)
     assert found.centre[0] == pytest.approx(centre, abs=1e-7)
     assert found.error[0] == pytest.approx(error, rel=1e-4, abs=1e-9)
@@ -78,7 +78,7 @@ def test_a_noisy_block_counts_for_less() -> None:
     values = np.array([[0.05, 0.051, 0.049, 0.05, 0.052, 0.048, 0.9]])
     quiet, burst = 1e-6, 0.1
     within = np.array([[quiet] * 6 + [burst]])
-    found = estimate(Logs(values=values, within=within), 0.95)
+    found = estimate(Logs(values=values, within=within))
     assert found.centre[0] == pytest.approx(0.05, abs=0.03)
     assert plain(values).centre[0] > 0.15
 
@@ -100,7 +100,7 @@ def test_blocks_of_one_cluster_are_one_value(
     with np.errstate(invalid="ignore", divide="ignore"):
         means = np.nansum(values, axis=0) / known
     whole = Logs(values=means[None], within=np.where(known, noise, np.nan)[None] / known)
-    found, expected = estimate(clustered, 0.95), estimate(whole, 0.95)
+    found, expected = estimate(clustered), estimate(whole)
     for name in ("centre", "low", "high", "p", "freedom"):
         np.testing.assert_allclose(
             getattr(found, name), getattr(expected, name), rtol=1e-6, atol=1e-9
@@ -115,7 +115,7 @@ def test_layouts_that_come_again_tell_nothing_new_of_their_luck() -> None:
     blocks = np.arange(80, dtype=np.int32)
     values = luck[blocks % 8] + random.normal(0, 1e-4, 80)
     clustered = Logs(values=values[None], within=np.full((1, 80), 1e-8), clusters=blocks % 8)
-    assert half(estimate(clustered, 0.95))[0] > 3 * half(plain(values[None]))[0]
+    assert half(estimate(clustered))[0] > 3 * half(plain(values[None]))[0]
 
 
 def test_a_control_that_differs_is_no_second_base_whatever_parts_of_steps_lack() -> None:
@@ -125,23 +125,23 @@ def test_a_control_that_differs_is_no_second_base_whatever_parts_of_steps_lack()
     noise[:, 2] = np.nan  # a part, which has none of this metric
     base, control = (Logs.without_rounds(values) for values in noise)
     whole = np.array([True, True, False])
-    np.testing.assert_array_equal(with_repeats(base, [control], whole, 0.95).values, base.values)
+    np.testing.assert_array_equal(with_repeats(base, [control], whole).values, base.values)
     alike = Logs.without_rounds(noise[0] + random.normal(0, 0.001, (3, 8)))
-    pooled = with_repeats(base, [alike], whole, 0.95)
+    pooled = with_repeats(base, [alike], whole)
     assert not np.array_equal(pooled.values[:2], base.values[:2])
 
 
 def test_a_slow_start_is_not_left_out() -> None:
     """Its own rounds agree: it is no noise, but what one user in eight gets."""
     values = np.array([[0.0, 0.001, -0.001, 0.0, 0.002, -0.002, 0.0, -0.8]])
-    found = estimate(Logs(values=values, within=np.full(values.shape, 1e-6)), 0.95)
+    found = estimate(Logs(values=values, within=np.full(values.shape, 1e-6)))
     assert found.centre[0] == pytest.approx(-0.1, abs=1e-6)
 
 
 def test_rounds_that_only_some_blocks_have_are_not_used() -> None:
     values = np.array([[0.0, 0.1, 0.2, 0.3]])
     within = np.array([[1e-6, math.nan, 1e-3, 1e-3]])
-    assert estimate(Logs(values=values, within=within), 0.95).centre[0] == pytest.approx(0.15)
+    assert estimate(Logs(values=values, within=within)).centre[0] == pytest.approx(0.15)
 
 
 @given(noisy_rows, st.integers(0, 5), st.randoms())
@@ -151,7 +151,7 @@ def test_order_and_gaps_do_not_matter(
     padded = [*row, *[(math.nan, math.nan)] * gaps]
     random.shuffle(padded)  # type: ignore[attr-defined]
     straight, shuffled = (
-        estimate(Logs(values=table[None, :, 0], within=table[None, :, 1]), 0.95)
+        estimate(Logs(values=table[None, :, 0], within=table[None, :, 1]))
         for table in (np.array(row), np.array(padded))
     )
     assert shuffled.count[0] == len(row)
@@ -197,7 +197,7 @@ def test_equal_values_have_an_interval_of_no_width() -> None:
 def test_a_sum_has_the_variances_of_its_terms() -> None:
     one, other = np.random.default_rng(1).normal(0, 0.02, (2, 1, 8))
     terms = [Logs.without_rounds(row[0]) for row in (one, other)]
-    found = summed([terms], 0.95)
+    found = summed([terms])
     parts = [plain(row) for row in (one, other)]
     assert found.centre[0] == pytest.approx(sum(float(part.centre[0]) for part in parts))
     assert found.error[0] == pytest.approx(math.hypot(*(float(part.error[0]) for part in parts)))
@@ -206,7 +206,7 @@ def test_a_sum_has_the_variances_of_its_terms() -> None:
 
 def test_the_width_of_an_interval_is_that_of_as_many_blocks() -> None:
     values = np.array([[-1.0, 1.0] * 4])
-    assert width(8, 0.95) * values.std(ddof=1) == pytest.approx(float(half(plain(values))[0]))
+    assert width(8) * values.std(ddof=1) == pytest.approx(float(half(plain(values))[0]))
 
 
 def _heavy(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
@@ -234,7 +234,7 @@ def test_intervals_cover_the_truth_where_noise_comes_in_bursts(blocks: int, betw
     spread = np.where(rng.random(shape) < 0.3, 0.1, 0.01)
     values = rng.normal(0, between, shape) + rng.normal(0, spread)
     within = spread**2 * rng.chisquare(19, shape) / 19
-    found = estimate(Logs(values=values, within=within), 0.95)
+    found = estimate(Logs(values=values, within=within))
     assert 0.93 <= np.mean((found.low <= 0) & (found.high >= 0)) <= 0.99
     assert np.median(half(found)) < 0.8 * np.median(half(plain(values)))
 
@@ -268,7 +268,7 @@ def _stalling(seed: int, *, cost: float, stalls: float, blocks: int) -> Logs:
 @pytest.mark.parametrize("stalls", [1, 2, 4, 12])
 def test_intervals_allow_for_how_many_stalls_happened_to_be_seen(stalls: int) -> None:
     rows = _stalling(stalls, cost=0.2, stalls=stalls, blocks=12)
-    found, plainly = estimate(rows, 0.95), plain(rows.values)
+    found, plainly = estimate(rows), plain(rows.values)
     covered = np.mean((found.low <= 0) & (found.high >= 0))
     assert 0.94 <= covered <= 0.995
     if stalls <= 4:
@@ -276,23 +276,23 @@ def test_intervals_allow_for_how_many_stalls_happened_to_be_seen(stalls: int) ->
 
 
 def test_an_interval_reaches_further_where_there_were_more_stalls() -> None:
-    found = estimate(_stalling(1, cost=0.2, stalls=3, blocks=12)[:50], 0.95)
+    found = estimate(_stalling(1, cost=0.2, stalls=3, blocks=12)[:50])
     assert (found.centre - found.low > found.high - found.centre).all()
-    turned = estimate(_stalling(1, cost=0.2, stalls=3, blocks=12)[:50].times(-1.0), 0.95)
+    turned = estimate(_stalling(1, cost=0.2, stalls=3, blocks=12)[:50].times(-1.0))
     np.testing.assert_allclose(turned.high, -found.low)
 
 
 def test_stalls_of_both_sides_alike_leave_an_interval_as_long_on_both() -> None:
     rows = _stalling(2, cost=0.1, stalls=3, blocks=12)[:50]
-    found = estimate(rows - rows[::-1], 0.95)
-    again = estimate(rows[::-1] - rows, 0.95)
+    found = estimate(rows - rows[::-1])
+    again = estimate(rows[::-1] - rows)
     np.testing.assert_allclose(again.low, -found.high)
 
 
 @pytest.mark.parametrize("stalls", [1, 3, 12])
 def test_two_subjects_that_stall_as_often_are_told_apart_by_chance_alone(stalls: int) -> None:
     one, other = (_stalling(seed, cost=0.2, stalls=stalls, blocks=12) for seed in (3, 4))
-    found = estimate(one - other, 0.95)
+    found = estimate(one - other)
     assert np.mean((found.low <= 0) & (found.high >= 0)) >= 0.94
     assert np.mean(found.p < 0.01) <= 0.01
 
@@ -308,7 +308,7 @@ def test_p_value_and_interval_agree_where_servers_stalled(
     )
     values = np.array([row])
     logs = Logs(values=values, within=np.full_like(values, np.nan), stalls=own - bases)
-    found = estimate(logs, 0.95)
+    found = estimate(logs)
     gaps = found.low[0], -found.high[0]
     if min(map(abs, gaps)) > 1e-9:
         assert (found.p[0] < 0.05) == (max(gaps) > 0)

@@ -12,13 +12,13 @@ from dbhone.measurement.sample_array import Logs
 
 def _estimates(*centres: float, blocks: int = 8) -> Estimates:
     noise = np.random.default_rng(4).normal(0, 0.01, (len(centres), blocks))
-    return estimate(Logs.without_rounds(noise + np.array(centres)[:, None]), 0.95)
+    return estimate(Logs.without_rounds(noise + np.array(centres)[:, None]))
 
 
 def test_each_family_is_corrected_on_its_own() -> None:
     rows = _estimates(0.02, 0.01, 0.03, 0.0)
     families = (Family.STEPS, Family.CONTROL, Family.STEPS, Family.CONTROL)
-    (found,) = judge([Rows(estimates=rows, families=families)], 0.95)
+    (found,) = judge([Rows(estimates=rows, families=families)])
     assert found.adjusted[[0, 2]] == pytest.approx(holm(rows.p[[0, 2]]))
     assert found.adjusted[[1, 3]] == pytest.approx(holm(rows.p[[1, 3]]))
 
@@ -29,7 +29,7 @@ def test_a_family_may_be_in_several_tables() -> None:
         Rows(estimates=one, families=(Family.CONTROL,) * 2),
         Rows(estimates=two, families=(Family.CONTROL,) * 3),
     ]
-    first, second = judge(tables, 0.95)
+    first, second = judge(tables)
     together = holm(np.concatenate([one.p, two.p]))
     assert np.concatenate([first.adjusted, second.adjusted]) == pytest.approx(together)
 
@@ -37,13 +37,12 @@ def test_a_family_may_be_in_several_tables() -> None:
 def test_what_has_too_few_blocks_takes_no_part() -> None:
     many, few = _estimates(0.01, 0.02), _estimates(0.5, blocks=4)
     family = Family.STEPS
-    alone = judge([Rows(estimates=many, families=(family, family))], 0.95)[0]
+    alone = judge([Rows(estimates=many, families=(family, family))])[0]
     beside, left_out = judge(
         [
             Rows(estimates=many, families=(family, family)),
             Rows(estimates=few, families=(family,)),
-        ],
-        0.95,
+        ]
     )
     assert beside.adjusted == pytest.approx(alone.adjusted)
     assert np.isnan(left_out.adjusted).all()
@@ -53,6 +52,6 @@ def test_what_has_too_few_blocks_takes_no_part() -> None:
 def test_a_table_may_be_empty() -> None:
     rows = Rows(estimates=_estimates(0.02), families=(Family.STEPS,))
     nothing = Rows(estimates=_estimates(), families=())
-    found, none = judge([rows, nothing], 0.95)
+    found, none = judge([rows, nothing])
     assert found.adjusted == pytest.approx(rows.estimates.p)
     assert none.adjusted.size == 0

@@ -79,6 +79,16 @@ def test_a_verdict_in_layouts_needs_those_that_lack_to_come_again() -> None:
     assert needs(_in_layouts(0), six, analysed(six)).verdict_blocks == 1
 
 
+def test_blocks_that_were_measured_whole_are_counted_in_layouts_too() -> None:
+    values = noisy(3, (2, 1, 5), (1, 1), spread=0.02)
+    values[1, 0, 3] = np.nan
+    told = _told(samples(values).in_layouts(6), _in_layouts(6))
+    assert told["too-few-blocks"].text == (
+        "only 4 of the 6 blocks that a verdict needs were measured whole:"
+        " 6 more blocks would give one"
+    )
+
+
 def test_a_target_that_nobody_waits_for_says_what_to_do_instead() -> None:
     wide = replace(samples(noisy(3, (2, 1, 12), (1, 1), spread=0.1)), block_seconds=1e6)
     missed = _told(wide)["target-not-met"].text

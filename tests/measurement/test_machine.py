@@ -5,11 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dbhone.measurement import machine
-from dbhone.measurement.machine import chosen, cpu_model, file_system, number_list, read_machine
+from dbhone.measurement.machine import chosen, cpu_model, file_system, read_machine
 
 INTEL = """\
 processor\t: 0
@@ -44,7 +42,8 @@ METAL = {
     "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor": "performance\n",
     "sys/devices/system/cpu/intel_pstate/no_turbo": "1\n",
     "sys/devices/system/cpu/smt/control": "on\n",
-    "sys/devices/system/node/online": "0-1\n",
+    "sys/devices/system/node/node0/distance": "10 21\n",
+    "sys/devices/system/node/node1/distance": "21 10\n",
     "sys/devices/system/clocksource/clocksource0/current_clocksource": "tsc\n",
     "sys/devices/system/clocksource/clocksource0/available_clocksource": "tsc hpet acpi_pm\n",
     "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
@@ -224,13 +223,6 @@ def test_governors_that_differ_are_all_told(place: InstanceDir) -> None:
 )
 def test_a_folder_is_on_the_file_system_mounted_nearest(folder: str, kind: str) -> None:
     assert file_system(MOUNTS, Path(folder)) == kind
-
-
-@given(st.sets(st.integers(0, 300)))
-def test_lists_of_numbers_are_read_back(numbers: set[int]) -> None:
-    single = ",".join(str(each) for each in sorted(numbers))
-    assert number_list(single) == tuple(sorted(numbers))
-    assert number_list("0-2,5,7-8\n") == (0, 1, 2, 5, 7, 8)
 
 
 def test_the_word_in_brackets_is_the_setting() -> None:

@@ -57,6 +57,19 @@ def test_a_probe_that_fails_is_told_and_asked_no_more_while_others_go_on() -> No
     assert len(second.values) >= 4
 
 
+def test_a_failure_without_a_message_is_told_by_its_kind() -> None:
+    asked = threading.Event()
+
+    def fail() -> Readings:
+        asked.set()
+        raise TimeoutError
+
+    sampler = Sampler([fail], every=30.0)
+    with sampler.running():
+        assert asked.wait(PATIENCE)
+    assert sampler.trouble == "TimeoutError"
+
+
 def test_what_it_watches_may_fail_and_the_sampler_ends_with_it() -> None:
     probe = Probe(LEVEL, enough=1)
     sampler = Sampler([probe], every=30.0)

@@ -45,6 +45,16 @@ def test_what_was_not_sampled_is_not_there() -> None:
     assert list(parsed(iter(["", "# nothing", "  12.5: "]))) == []
 
 
+@pytest.fixture
+def fake_perf(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Return the file of the program that is found as perf. It is still to be written."""
+    perf = tmp_path / "bin" / "perf"
+    perf.parent.mkdir()
+    perf.touch(0o755)
+    monkeypatch.setenv("PATH", f"{perf.parent}:{os.environ['PATH']}")
+    return perf
+
+
 ENDLESS = """\
 #!/bin/sh
 trap '' INT
@@ -54,19 +64,38 @@ while :; do sleep 0.01; done
 
 
 def test_a_perf_that_does_not_end_by_itself_is_ended_and_told(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fake_perf: Path
 ) -> None:
-    perf = tmp_path / "bin" / "perf"
-    perf.parent.mkdir()
-    perf.write_text(ENDLESS)
-    perf.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{perf.parent}:{os.environ['PATH']}")
+    fake_perf.write_text(ENDLESS)
     monkeypatch.setattr(stack_sampling, "_ENDING", 0.01)
     with StackSampler([os.getpid()], tmp_path) as sampler:
         while not (tmp_path / "perf.data").exists():
             time.sleep(0.01)
         with pytest.raises(ToolError, match=r"it did not end within .* and was stopped"):
             sampler.stop()
+
+
+FAILING = f"""\
+#!/bin/sh
+[ "$1" = script ] || exit 0
+cat << 'END'
+{PRINTED}
+END
+echo 'corrupted callchain' >&2
+exit 255
+"""
+
+
+def test_samples_of_a_perf_that_fails_are_not_taken_for_all(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fake_perf: Path
+) -> None:
+    fake_perf.write_text(FAILING)
+    monkeypatch.setattr("dbhone.process.can_enclose", lambda: False)
+    with StackSampler([os.getpid()], tmp_path) as sampler:
+        samples = sampler.samples((), None)
+        assert next(samples).at == 2641.700329
+        with pytest.raises(ToolError, match=r"it ended with exit code 255 \(corrupted callchain\)"):
+            list(samples)
 
 
 def test_a_missing_perf_is_told_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:

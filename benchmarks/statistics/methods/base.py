@@ -30,6 +30,14 @@ class Judged:
     low: Array | None = None
     high: Array | None = None
 
+    @property
+    def covered(self) -> NDArray[np.bool_]:
+        """Where the interval holds the truth, which is no difference; there is an interval."""
+        assert self.low is not None
+        assert self.high is not None
+        covered: NDArray[np.bool_] = (self.low <= 0) & (self.high >= 0)
+        return covered
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:

@@ -72,13 +72,13 @@ def in_long_slices(piece: Piece) -> Array:
 
 def judge(seen: Array) -> Judged:
     """Tell what dbhone tells of each step, corrected for being one of several."""
-    return judged(estimate(_differences(seen), 1 - ALPHA))
+    return judged(estimate(_differences(seen)))
 
 
 def judge_over_steps(seen: Array) -> Judged:
     """Tell what dbhone tells of all steps as one."""
     by_step = Logs.stacked([_differences(seen[:, step]) for step in range(seen.shape[1])])
-    return judged(estimate(by_step.mean()[:, None], 1 - ALPHA))
+    return judged(estimate(by_step.mean()[:, None]))
 
 
 def _differences(seen: Array) -> Logs:

@@ -16,9 +16,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dbhone.analysis.estimate import CONFIDENCE, MINIMUM_FOR_INTERVAL, factor
+from dbhone.analysis.estimate import MINIMUM_FOR_INTERVAL, factor
 from dbhone.analysis.rounds import levels
 from dbhone.measurement.sample_array import Array
+
+LEAST_ROUNDS = 4
+"""Of a step in a block: fewer have no two halves of which each shows a ratio."""
+_HALVINGS = 40
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VarianceComponents:
+    """What the blocks so far show of one step's log ratio.
+
+    ``error`` is the variance of its mean over them. ``between`` is the variance of one block's
+    ratio that more rounds cannot lessen; ``within`` is the variance of one round's.
+    """
+
+    error: float
+    between: float
+    within: float
 
 
 def variance_components(blocks: Sequence[Array]) -> VarianceComponents | None:
@@ -52,25 +70,6 @@ def _ratios(logs: Array) -> Array:
     own = levels(logs)
     ratios: Array = own[1:] - own[0]
     return ratios
-
-
-LEAST_ROUNDS = 4
-"""Of a step in a block: fewer have no two halves of which each shows a ratio."""
-_HALVINGS = 40
-_ROUNDING = 1e-6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VarianceComponents:
-    """What the blocks so far show of one step's log ratio.
-
-    ``error`` is the variance of its mean over them. ``between`` is the variance of one block's
-    ratio that more rounds cannot lessen; ``within`` is the variance of one round's.
-    """
-
-    error: float
-    between: float
-    within: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +177,7 @@ class _Way:
     @property
     def _width(self) -> float:
         """The half-width of an interval, in standard errors."""
-        return factor(self.before + self.further, CONFIDENCE)
+        return factor(self.before + self.further)
 
     def _widest(self, rounds: Mapping[str, int]) -> float:
         """Return the largest variance that a step's mean over all blocks will have."""

@@ -168,7 +168,7 @@ def _row(known: Mapping[str, Logs], lineage: Lineage, what: _What) -> _Row:
     return _Row(
         what=what,
         logs={
-            name: with_repeats(known[name][kept], own, np.full(len(kept), True), CONFIDENCE).mean()
+            name: with_repeats(known[name][kept], own, np.full(len(kept), True)).mean()
             for name, own in repeats.items()
         },
         links=links,
@@ -195,7 +195,7 @@ def _is_reached(name: str, present: Sequence[str], links: Links) -> bool:
 
 
 def _distance(logs: Logs) -> float:
-    centre = abs(float(estimate(logs, CONFIDENCE).centre))
+    centre = abs(float(estimate(logs).centre))
     return 0.0 if math.isnan(centre) else centre
 
 
@@ -226,10 +226,10 @@ def _tests(
     differences: Sequence[Sequence[Logs]], places: Sequence[tuple[int, int]]
 ) -> Iterator[_Test]:
     """Test each difference, given by its terms, corrected together."""
-    estimates = summed(differences, CONFIDENCE)
+    estimates = summed(differences)
     enough = estimates.count >= MINIMUM_BLOCKS
     adjusted = holm(np.where(enough, estimates.p, np.nan))
-    thresholds = findable(estimates.error, estimates.freedom, adjusted, CONFIDENCE)
+    thresholds = findable(estimates.error, estimates.freedom, adjusted)
     for at, (before, after) in enumerate(places):
         yield _Test(
             before=before,
@@ -277,7 +277,7 @@ def _likely_cause(row: _Row, tests: Sequence[_Test], ends: _Test) -> str | None:
 
 
 def _segment(row: _Row, piece: slice) -> Segment:
-    estimates = summed([row.distance(row.versions[piece], row.versions[0])], CONFIDENCE)
+    estimates = summed([row.distance(row.versions[piece], row.versions[0])])
     low, high = float(estimates.low[0]), float(estimates.high[0])
     bounded = not math.isnan(low)
     return Segment(

@@ -144,7 +144,7 @@ def analyse(
         unusable += samples.without_logs(metric)
         blocks = max(blocks, _blocks_of(logs.values[setup.base]))
         repeats = [logs[control] for control in sorted(setup.controls)]
-        reference = with_repeats(logs[setup.base], repeats, setup.whole, CONFIDENCE)
+        reference = with_repeats(logs[setup.base], repeats, setup.whole)
         estimates = _against_base(setup, logs, reference)
         pairs, rows = _pairs(setup, estimates)
         subsets, sums = _subsets(setup, metric, logs, reference, estimates, left_out)
@@ -159,7 +159,6 @@ def analyse(
         )
     return Analysis(
         base=base,
-        confidence=CONFIDENCE,
         blocks=blocks,
         judged_in_sample=setup.judged_in_sample,
         effects=tuple(effects),
@@ -182,7 +181,6 @@ def _tested(compared: Sequence[_Compared]) -> list[tuple[Tests, Tests]]:
         if selected:
             judged = judge(
                 [rows for comparison in selected for rows in (comparison.rows, comparison.sums)],
-                CONFIDENCE,
             )
             pairs = zip(judged[::2], judged[1::2], strict=True)
             tests |= {row.metric.name: pair for row, pair in zip(selected, pairs, strict=True)}
@@ -234,7 +232,6 @@ def _against_base(setup: _ComparisonSetup, logs: Logs, reference: Logs) -> Estim
     """Estimate each subject's distance from the base on each step."""
     return summed(
         [setup.terms(logs, reference, subject) for subject in range(len(setup.subjects))],
-        CONFIDENCE,
     )
 
 
@@ -312,7 +309,7 @@ def _subsets(
                 )
             )
     nothing = Logs.without_rounds(np.empty((0, 1)))
-    means = summed(series, CONFIDENCE) if series else estimate(nothing, CONFIDENCE)
+    means = summed(series) if series else estimate(nothing)
     return subsets, Rows(estimates=means, families=tuple(subset.family for subset in subsets))
 
 

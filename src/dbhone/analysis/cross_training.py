@@ -52,11 +52,6 @@ class CrossTraining:
         return min(within)[2] if within else None
 
 
-def set_of(step: Step) -> str:
-    """Return the set of a step, whatever the number of its clients."""
-    return step.set.partition("@")[0]
-
-
 def cross_training(
     samples: SampleArray,
     steps: Sequence[Step],
@@ -74,9 +69,9 @@ def cross_training(
         usual.setdefault(sets, name)
     gains: dict[str, Mapping[str, Summary]] = {}
     losses: dict[str, Mapping[str, Summary]] = {}
-    for tested in dict.fromkeys(map(set_of, steps)):
+    for tested in dict.fromkeys(step.suite_set for step in steps):
         # A summary is over steps that are alike in-sample: here those of the tested set.
-        marked = [replace(step, in_sample=set_of(step) == tested) for step in steps]
+        marked = [replace(step, in_sample=step.suite_set == tested) for step in steps]
         gains[tested] = _summaries(samples, marked, trained, base, controls)
         alone = usual.get(frozenset({tested}))
         if alone is not None:

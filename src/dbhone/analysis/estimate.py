@@ -72,17 +72,17 @@ class Estimates:
 
 
 @cache
-def factor(blocks: int, confidence: float) -> float:
+def factor(blocks: int, confidence: float = CONFIDENCE) -> float:
     """Return an interval's half-width in standard errors, of this many equally noisy blocks."""
     return float(reach(blocks - 1, 1 - confidence))
 
 
-def width(blocks: int, confidence: float) -> float:
+def width(blocks: int, confidence: float = CONFIDENCE) -> float:
     """Return the half-width of an interval over this many equally noisy blocks of spread 1."""
     return factor(blocks, confidence) / float(np.sqrt(blocks))
 
 
-def estimate(rows: Logs, confidence: float) -> Estimates:
+def estimate(rows: Logs) -> Estimates:
     """Estimate the centre of each row of ``rows``, whose last axis is the blocks.
 
     NaN values are left out. A row of which all values are equal has an interval of no width. Blocks
@@ -106,7 +106,7 @@ def estimate(rows: Logs, confidence: float) -> Estimates:
     enough = count >= MINIMUM_FOR_INTERVAL
     effective = np.square(total) / np.maximum(np.square(weights).sum(axis=-1), _LEAST_P)
     freedom = np.where(enough, effective - 1, np.nan)
-    return _judged(centre, np.where(enough, error, np.nan), stalls, freedom, count, confidence)
+    return _judged(centre, np.where(enough, error, np.nan), stalls, freedom, count)
 
 
 def _weights(rows: Logs, known: NDArray[np.bool_], count: NDArray[np.intp]) -> Array:
@@ -152,17 +152,13 @@ def _weighted_squares(values: Array, variances: Array) -> Array:
     return squares
 
 
-def with_repeats(
-    subject: Logs, repeats: Sequence[Logs], whole: NDArray[np.bool_], confidence: float
-) -> Logs:
+def with_repeats(subject: Logs, repeats: Sequence[Logs], whole: NDArray[np.bool_]) -> Logs:
     """Return the mean of a subject and its repeats, steps x blocks: it has less noise than one.
 
     A repeat that differs from the subject, over all steps that are ``whole``, is not a repeat and
     is left out.
     """
-    sound = [
-        repeat for repeat in repeats if not _differs((repeat - subject)[whole], 1 - confidence)
-    ]
+    sound = [repeat for repeat in repeats if not _differs((repeat - subject)[whole])]
     return Logs.pooled(subject, sound)
 
 
@@ -175,25 +171,25 @@ def common_steps(counts: NDArray[np.intp]) -> NDArray[np.bool_]:
     return common
 
 
-def _differs(steps: Logs, alpha: float) -> bool:
+def _differs(steps: Logs) -> bool:
     kept = common_steps(np.count_nonzero(~np.isnan(steps.values), axis=-1))
-    return bool(kept.any()) and float(estimate(steps[kept].mean(), 1 - alpha).p) < alpha
+    return bool(kept.any()) and float(estimate(steps[kept].mean()).p) < 1 - CONFIDENCE
 
 
-def summed(sums: Sequence[Sequence[Logs]], confidence: float) -> Estimates:
+def summed(sums: Sequence[Sequence[Logs]]) -> Estimates:
     """Estimate sums of independent quantities; each term of a sum has one row of values.
 
     All rows have one shape; its last axis is the blocks. Hardly any sum has more than one term. A
     sum's ``count`` is the smallest of its terms', its degrees of freedom are Satterthwaite's.
     """
-    summed_up = estimate(Logs.stacked([terms[0] for terms in sums]), confidence)
+    summed_up = estimate(Logs.stacked([terms[0] for terms in sums]))
     for at, terms in enumerate(sums):
         if len(terms) > 1:
-            summed_up.put(at, _added([estimate(term, confidence) for term in terms], confidence))
+            summed_up.put(at, _added([estimate(term) for term in terms]))
     return summed_up
 
 
-def _added(parts: Sequence[Estimates], confidence: float) -> Estimates:
+def _added(parts: Sequence[Estimates]) -> Estimates:
     """Return the estimates of sums of which each term was estimated on its own."""
     variances = np.array([np.square(part.error) for part in parts])
     freedoms = np.array([part.freedom for part in parts])
@@ -206,7 +202,6 @@ def _added(parts: Sequence[Estimates], confidence: float) -> Estimates:
         reduce(StallNoise.__add__, (part.stalls for part in parts)),
         np.where(exact, freedoms.min(axis=0), fitted),
         np.min([part.count for part in parts], axis=0),
-        confidence,
     )
 
 
@@ -216,12 +211,11 @@ def _judged(
     stalls: StallNoise,
     freedom: Array,
     count: NDArray[np.intp],
-    confidence: float,
 ) -> Estimates:
     """Return estimates with what follows from them; NaN where the error is."""
     known = ~np.isnan(error)
     usable = np.where(known, freedom, 1.0)
-    distance = np.where(known, reach(usable, 1 - confidence), np.nan)
+    distance = np.where(known, reach(usable, 1 - CONFIDENCE), np.nan)
     below, above = np.array(distance * error), np.array(distance * error)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.array(np.where(np.abs(centre) <= _ROUNDING, 0.0, np.abs(centre) / error))

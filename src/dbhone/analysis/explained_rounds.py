@@ -13,7 +13,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from dbhone.analysis.estimate import CONFIDENCE, factor
+from dbhone.analysis.estimate import CONFIDENCE, width
 
 _STRICT = 0.99
 """For functions and the like, of which there are many, and some would differ by chance."""
@@ -78,14 +78,17 @@ class Round:
         """Return what an operation takes besides CPU time, in seconds, with so many clients."""
         return max(0.0, (self.seconds * threads - self.cpu - self.client) / self.operations)
 
-    def per_operation(self, of: Callable[[Stack], str | None]) -> dict[str, float]:
+    @property
+    def cpu_per_sample(self) -> float:
+        """The seconds of CPU of an operation for which a sample stands."""
+        return self.cpu / self.operations / max(1, sum(self.stacks.values()))
+
+    def per_operation(self, of: Callable[[Stack], str]) -> dict[str, float]:
         """Return the seconds of CPU of an operation for each name that ``of`` gives a stack."""
         counts = Counter[str]()
         for stack, count in self.stacks.items():
-            name = of(stack)
-            if name is not None:
-                counts[name] += count
-        scale = self.cpu / self.operations / max(1, sum(self.stacks.values()))
+            counts[of(stack)] += count
+        scale = self.cpu_per_sample
         return {name: count * scale for name, count in counts.items()}
 
 
@@ -128,7 +131,7 @@ def difference(
 def _mean(values: np.ndarray[tuple[int], np.dtype[np.float64]], confidence: float) -> Mean:
     if len(values) < 2:
         return Mean(value=float(values.mean()), half=float("inf"))
-    half = factor(len(values), confidence) * float(values.std(ddof=1)) / float(np.sqrt(len(values)))
+    half = width(len(values), confidence) * float(values.std(ddof=1))
     return Mean(value=float(values.mean()), half=half)
 
 

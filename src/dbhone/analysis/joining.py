@@ -68,7 +68,7 @@ def join(parts: Sequence[JoinableRun]) -> Joined:
     )
     subjects_shown = (*order, *home.run.controls)
     controls = {
-        called[name]: next(iter(chained_part.run.version_order))
+        called[name]: chained_part.run.version_order[0]
         for chained_part, called in zip(chained, names, strict=True)
         if history
         for name in chained_part.run.controls
@@ -104,7 +104,7 @@ def _joined_run(
                 replace(subjects[name], role=Role.CANDIDATE if at else Role.BASE)
                 for at, name in enumerate(order)
             ),
-            *(subject for subject in home.run.subjects if subject.role is Role.CONTROL),
+            *home.run.of_role(Role.CONTROL),
         ),
         steps=steps,
         warnings=tuple(dict.fromkeys(each for part in parts for each in part.run.warnings)),
@@ -318,18 +318,14 @@ def _names(part: JoinableRun, home: JoinableRun) -> dict[str, str]:
     A control of the same base is the whole's control; any other belongs to its run.
     """
     again: dict[str, str] = {}
-    for control in _controls(part):
+    for control in part.run.of_role(Role.CONTROL):
         same = (
             subject.name
-            for subject in _controls(home)
+            for subject in home.run.of_role(Role.CONTROL)
             if not differences(subject, control) and subject.name not in again.values()
         )
-        again[control.name] = next(same, f"{control.name} of {part.title}")
+        again[control.name] = next(same, numbered(control.name, part))
     return {name: name for name in part.compared} | again
-
-
-def _controls(part: JoinableRun) -> list[Subject]:
-    return [subject for subject in part.run.subjects if subject.role is Role.CONTROL]
 
 
 def _titles(parts: Iterable[JoinableRun]) -> str:

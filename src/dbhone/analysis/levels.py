@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dbhone.analysis.estimate import CONFIDENCE, common_steps, estimate
+from dbhone.analysis.estimate import common_steps, estimate
 from dbhone.measurement.metric import FIGURES, THROUGHPUT, Metric
 from dbhone.measurement.sample_array import Array, Logs, SampleArray
 
@@ -38,22 +38,22 @@ class Level:
     blocks: int
 
 
-def find_levels(samples: SampleArray, *, confidence: float = CONFIDENCE) -> tuple[Level, ...]:
+def find_levels(samples: SampleArray) -> tuple[Level, ...]:
     """Return the levels of all that was measured, by metric, subject and step."""
     return tuple(
         level
         for metric in FIGURES
         if samples.has(metric)
-        for level in _levels(samples, metric, samples.usable(metric), confidence)
+        for level in _levels(samples, metric, samples.usable(metric))
     )
 
 
-def _levels(samples: SampleArray, metric: Metric, rows: Array, confidence: float) -> list[Level]:
+def _levels(samples: SampleArray, metric: Metric, rows: Array) -> list[Level]:
     counts = np.count_nonzero(~np.isnan(rows), axis=-1)
     with np.errstate(invalid="ignore"):
         logs = np.log(np.where(rows > 0, rows, np.nan))
     complete = np.count_nonzero(~np.isnan(logs), axis=-1) == counts
-    fitted = estimate(Logs.without_rounds(logs, samples.clusters), confidence)
+    fitted = estimate(Logs.without_rounds(logs, samples.clusters))
     levels = []
     for subject, step in np.argwhere(counts > 0).tolist():
         count = int(counts[subject, step])
@@ -92,7 +92,7 @@ class Average:
 
 
 def average_ratio(
-    samples: SampleArray, subject: str, base: str, steps: Sequence[str], *, confidence: float
+    samples: SampleArray, subject: str, base: str, steps: Sequence[str]
 ) -> Average | None:
     """Return how a subject's ratios to the base lie on some steps, None if none was measured.
 
@@ -110,14 +110,14 @@ def average_ratio(
     counts = np.count_nonzero(~np.isnan(rows.values), axis=-1)
     if not counts.any():
         return None
-    return _average(rows[common_steps(counts)], confidence)
+    return _average(rows[common_steps(counts)])
 
 
-def _average(rows: Logs, confidence: float) -> Average:
-    ratios = np.exp(estimate(rows, confidence).centre)
+def _average(rows: Logs) -> Average:
+    ratios = np.exp(estimate(rows).centre)
     mean = float(ratios.mean())
     shares = ratios / ratios.sum()
-    whole = estimate(rows.weighted(shares), confidence)
+    whole = estimate(rows.weighted(shares))
     known = not np.isnan(whole.low)
     return Average(
         mean=mean,

@@ -7,7 +7,7 @@ effects.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +39,7 @@ class MedianSeries:
 
 
 def find_median_series(
-    observations: Iterable[Observation], sets: Sequence[str], *, most_points: int = MOST_POINTS
+    observations: Sequence[Observation], sets: Sequence[str], *, most_points: int = MOST_POINTS
 ) -> tuple[MedianSeries, ...]:
     """Return the median series on some of the sets, by set, quantity and subject.
 
@@ -48,16 +48,12 @@ def find_median_series(
     the end of the longest slice. With more than about ``most_points`` moments, neighbours are
     averaged.
     """
-    chosen = [observation for observation in observations if observation.set in sets]
     found: list[MedianSeries] = []
     for name in sets:
-        of_set = [observation for observation in chosen if observation.set == name]
+        of_set = [observation for observation in observations if observation.set == name]
         subjects = dict.fromkeys(observation.subject for observation in of_set)
-        quantities = dict.fromkeys(
-            series.quantity for observation in of_set for series in observation.series
-        )
-        for quantity in quantities:
-            observed = [series for observation in of_set for series in observation.series]
+        observed = [series for observation in of_set for series in observation.series]
+        for quantity in dict.fromkeys(series.quantity for series in observed):
             same = [series for series in observed if series.quantity == quantity]
             width = _width(same, most_points)
             for subject in subjects:
@@ -87,7 +83,7 @@ def _median_series(
         for one_series in (_series_of(block, quantity, read=read) for block in blocks)
         if one_series is not None
     ]
-    if not slices or not any(one_series.at for one_series in slices):
+    if not any(one_series.at for one_series in slices):
         return None
     bins = [np.rint(np.asarray(one_series.at) / width).astype(np.int64) for one_series in slices]
     count = max(int(numbers.max()) for numbers in bins if len(numbers)) + 1

@@ -13,13 +13,13 @@ from enum import Enum, auto
 
 import numpy as np
 
-from dbhone.analysis.estimate import Estimates
+from dbhone.analysis.estimate import CONFIDENCE, Estimates
 from dbhone.analysis.student import reach
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
 from dbhone.measurement.sample_array import Array
 
 
-def findable(error: Array, freedom: Array, adjusted: Array, confidence: float) -> Array:
+def findable(error: Array, freedom: Array, adjusted: Array) -> Array:
     """Return for each row the smallest distance from 0 that would have been found.
 
     ``error`` and ``freedom`` are those of the rows' estimates, ``adjusted`` their p values after
@@ -27,7 +27,7 @@ def findable(error: Array, freedom: Array, adjusted: Array, confidence: float) -
     asks of the best of those that were not found. Half of all runs find a true difference of this
     size.
     """
-    alpha = 1 - confidence
+    alpha = 1 - CONFIDENCE
     left = max(int(np.count_nonzero(adjusted >= alpha)), 1)
     part = ~np.isnan(adjusted)
     distance = reach(np.where(part, freedom, 1.0), alpha / left)
@@ -81,7 +81,7 @@ class Tests:
     findable: Array
 
 
-def judge(tables: Sequence[Rows], confidence: float) -> list[Tests]:
+def judge(tables: Sequence[Rows]) -> list[Tests]:
     """Correct each family over all tables; return the tests of each table's rows."""
     families = np.array([family.value for table in tables for family in table.families])
     p, error, freedom = (
@@ -92,7 +92,7 @@ def judge(tables: Sequence[Rows], confidence: float) -> list[Tests]:
     for family in Family:
         own = families == family.value
         adjusted[own] = holm(p[own])
-        least[own] = findable(error[own], freedom[own], adjusted[own], confidence)
+        least[own] = findable(error[own], freedom[own], adjusted[own])
     ends = np.cumsum([len(table.families) for table in tables])[:-1]
     pairs = zip(np.split(adjusted, ends), np.split(least, ends), strict=True)
     return [Tests(adjusted=adjusted_p, findable=other) for adjusted_p, other in pairs]

@@ -68,7 +68,7 @@ def blocks_needed(analysis: Analysis, target: float) -> int | None:
     effects = analysis.throughput_effects
     if not effects or any(effect.blocks < MINIMUM_BLOCKS for effect in effects):
         return None
-    most = max(_needed(effect, target, analysis.confidence) for effect in _widest(effects))
+    most = max(_needed(effect, target) for effect in _widest(effects))
     return None if math.isinf(most) else int(most)
 
 
@@ -87,15 +87,15 @@ def _half(effect: Effect) -> float:
     return math.inf if half is None else half
 
 
-def _needed(effect: Effect, target: float, confidence: float) -> float:
+def _needed(effect: Effect, target: float) -> float:
     """Find the fewest blocks by bisection, infinite if they are too many to tell."""
     if _half(effect) <= target:
         return 0
-    spread = math.log1p(_half(effect)) / width(effect.blocks, confidence)
+    spread = math.log1p(_half(effect)) / width(effect.blocks)
     low, high = effect.blocks, _MOST_BLOCKS
     while high - low > 1:
         middle = (low + high) // 2
-        if spread * width(middle, confidence) <= math.log1p(target):
+        if spread * width(middle) <= math.log1p(target):
             high = middle
         else:
             low = middle

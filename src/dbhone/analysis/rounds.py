@@ -28,6 +28,8 @@ from numpy.typing import NDArray
 from dbhone.measurement.record import LEAST_OPERATIONS, Slice
 from dbhone.measurement.sample_array import Array
 
+DEVIATION = 1.4826
+"""The standard deviation of normal noise, in medians of the distance from its centre."""
 _FAR = 4.0
 """In standard deviations: normal noise is as far off in one of 16,000 slices."""
 _LEAST = 6
@@ -71,10 +73,6 @@ def _is_far(first: Array, later: Array) -> NDArray[np.bool_]:
     away = np.abs(np.where(known, first, 0.0) - middle)
     far: NDArray[np.bool_] = (away > _FAR * spread).any(axis=-1)
     return far
-
-
-DEVIATION = 1.4826
-"""The standard deviation of normal noise, in medians of the distance from its centre."""
 
 
 def log_rate(operations: float, seconds: float) -> float:

@@ -55,10 +55,8 @@ class SampleSize:
 
 def needs(run: Run, samples: SampleArray, analysis: Analysis) -> SampleSize:
     """Return how many blocks a run lacks; a broken subject needs none."""
-    analysis = analysis.without(_broken(run))
-    counts = [effect.blocks for effect in analysis.throughput_effects]
-    counts += [score.blocks for score in judged_summaries(analysis)]
-    missing = max(MINIMUM_BLOCKS - min(counts, default=analysis.blocks), 0)
+    analysis = analysis.without(run.broken_subjects)
+    missing = max(MINIMUM_BLOCKS - _fewest(analysis), 0)
     if run.layouts and missing and analysis.blocks + missing > run.layouts:
         missing = run.layouts  # the layouts that lack come again within one turn of all
     target = None if missing else blocks_needed(analysis, run.design.target)
@@ -69,6 +67,13 @@ def needs(run: Run, samples: SampleArray, analysis: Analysis) -> SampleSize:
     )
 
 
+def _fewest(analysis: Analysis) -> int:
+    """Return how many blocks have all of what is judged."""
+    counts = [effect.blocks for effect in analysis.throughput_effects]
+    counts += [score.blocks for score in judged_summaries(analysis)]
+    return min(counts, default=analysis.blocks)
+
+
 def _within_layouts(run: Run, analysis: Analysis, further: int | None) -> bool:
     """Return whether so many blocks more have layouts that none had before them."""
     return not (further and run.layouts) or analysis.blocks + further <= run.layouts
@@ -76,7 +81,7 @@ def _within_layouts(run: Run, analysis: Analysis, further: int | None) -> bool:
 
 def lacking(run: Run, samples: SampleArray, analysis: Analysis) -> Iterator[Warning]:
     """Yield warnings of missing blocks, and of precision that was not reached."""
-    analysis = analysis.without(_broken(run))
+    analysis = analysis.without(run.broken_subjects)
     effects = analysis.throughput_effects
     size = needs(run, samples, analysis)
     if effects and run.design.max_blocks < MINIMUM_BLOCKS:
@@ -87,7 +92,7 @@ def lacking(run: Run, samples: SampleArray, analysis: Analysis) -> Iterator[Warn
         )
         return
     if analysis.effects and analysis.blocks < MINIMUM_BLOCKS:
-        whole = MINIMUM_BLOCKS - size.verdict_blocks
+        whole = _fewest(analysis)
         yield Warning(
             code="too-few-blocks",
             text=f"only {whole} of the {MINIMUM_BLOCKS} blocks that a verdict needs"
@@ -96,10 +101,6 @@ def lacking(run: Run, samples: SampleArray, analysis: Analysis) -> Iterator[Warn
     else:
         yield from _without_verdict(analysis, size)
     yield from _imprecise(run, analysis, size)
-
-
-def _broken(run: Run) -> frozenset[str]:
-    return frozenset(subject.name for subject in run.subjects if subject.broken is not None)
 
 
 def _without_verdict(analysis: Analysis, sample_size: SampleSize) -> Iterator[Warning]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dbhone.analysis.estimate import CONFIDENCE, estimate
+from dbhone.analysis.estimate import estimate
 from dbhone.analysis.judged_steps import judged_steps
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Step
@@ -118,14 +118,14 @@ def stage_ratio(after: Array, before: Array) -> tuple[float, float | None]:
     ``after`` and ``before`` are scores with and without it, compared in the blocks that both have.
     NaN if there is no such block.
     """
-    found = estimate(Logs.without_rounds(after - before), CONFIDENCE)
+    found = estimate(Logs.without_rounds(after - before))
     half = float(found.high - found.low) / 2
     return float(np.exp(found.centre)), None if math.isnan(half) else half
 
 
 def _is_beaten(difference: Array) -> bool:
     """Return whether the leader is certainly better, by its lead in each block."""
-    found = estimate(Logs.without_rounds(difference), CONFIDENCE)
+    found = estimate(Logs.without_rounds(difference))
     return bool(found.low > 0)
 
 

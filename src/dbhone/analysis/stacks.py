@@ -146,7 +146,7 @@ def _callers(rounds: Iterable[Round], key: str) -> tuple[str, ...]:
 
 
 def _certain(
-    base: Sequence[Round], subject: Sequence[Round], of: Callable[[Stack], str | None]
+    base: Sequence[Round], subject: Sequence[Round], of: Callable[[Stack], str]
 ) -> list[Difference]:
     return certain(
         differences(
@@ -159,7 +159,7 @@ def folded(rounds: Sequence[Round]) -> dict[tuple[str, ...], float]:
     """Return the seconds of CPU of an operation for each stack of names, the outermost first."""
     sums = Counter[tuple[str, ...]]()
     for one in rounds:
-        scale = one.cpu / one.operations / max(1, sum(one.stacks.values())) / len(rounds)
+        scale = one.cpu_per_sample / len(rounds)
         for stack, count in one.stacks.items():
             sums[tuple(call.function for call in reversed(stack))] += count * scale  # type: ignore[assignment]
     return dict(sums)

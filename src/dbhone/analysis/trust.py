@@ -93,7 +93,7 @@ def doing_other_work(run: Run, warnings: Collection[Warning]) -> frozenset[str]:
 
     Where the base or a control is one that refused many, it is not the candidates that are odd.
     """
-    candidates = {subject.name for subject in run.subjects if subject.role is Role.CANDIDATE}
+    candidates = {subject.name for subject in run.of_role(Role.CANDIDATE)}
     refusing = frozenset(_refusing(warnings))
     return refusing if refusing <= candidates else frozenset()
 
@@ -133,7 +133,7 @@ def _of_control(
     """Return why the base may differ from itself, None if the control says that it does not."""
     if any(warning.code == CONTROL_DIFFERS for warning in warnings):
         return f"the base {analysis.base} differs from itself here"
-    repeats = [subject for subject in run.subjects if subject.role is Role.CONTROL]
+    repeats = run.of_role(Role.CONTROL)
     if controls or not repeats:
         return None
     if all(subject.broken is not None for subject in repeats):
@@ -147,7 +147,7 @@ def _of_work(run: Run, best: Summary, warnings: Collection[Warning]) -> str | No
 
     The other candidates' refusals do not change how the best one compares with the base.
     """
-    others = {subject.name for subject in run.subjects if subject.role is Role.CANDIDATE}
+    others = {subject.name for subject in run.of_role(Role.CANDIDATE)}
     refusing = [name for name in _refusing(warnings) if name not in others - {best.subject}]
     if not refusing:
         return None
@@ -188,7 +188,7 @@ def _limits(
     refusing = _refusing(warnings)
     if refusing:
         yield f"transactions were refused, by {listed(refusing)}"
-    broken = [subject.name for subject in run.subjects if subject.broken is not None]
+    broken = run.broken_subjects
     if broken:
         yield f"{listed(broken)} broke"
     failed = [warning.subject for warning in warnings if warning.code == FAILED_INVOCATIONS]
@@ -233,9 +233,8 @@ def _reach(controls: Sequence[Summary]) -> float:
 
 def _missed(run: Run, analysis: Analysis) -> float | None:
     """Return the largest difference that would not have been found."""
-    subjects = [subject for subject in run.subjects if subject.role is not Role.BASE]
-    candidates = [subject for subject in subjects if subject.role is Role.CANDIDATE] or subjects
-    scores = [overall(analysis, subject.name) for subject in candidates]
+    compared = run.of_role(Role.CANDIDATE) or run.of_role(Role.CONTROL)
+    scores = [overall(analysis, subject.name) for subject in compared]
     return max((score.findable for score in scores if score and score.findable), default=None)
 
 

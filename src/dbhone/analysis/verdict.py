@@ -50,7 +50,7 @@ class Direction(StrEnum):
 class Effect:
     """One subject on one step, as a ratio of a metric to the base's.
 
-    ``low`` to ``high`` is the interval of the ratio at the analysis's confidence, None with
+    ``low`` to ``high`` is the interval of the ratio, None with
     fewer than 3 blocks; of ``blocks`` in the same layouts only one is counted. ``p_value`` tests
     that the ratio is 1; ``p_adjusted`` is corrected for all comparisons of the same kind in the
     run, None where there is no verdict.
@@ -124,7 +124,6 @@ class Analysis:
     """
 
     base: str
-    confidence: float
     blocks: int
     judged_in_sample: bool
     effects: tuple[Effect, ...]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -44,11 +43,16 @@ from dbhone.measurement.record import IDENTICAL, READY_MADE, Run, RunState, Warn
 from dbhone.measurement.sample_array import Array, SampleArray
 from dbhone.units import count_of, listed, percent
 
+WINNER_CODES = (CONTROL_NOISY,)
+"""The warnings about a winner, which mean nothing where none is looked for."""
 _UNLIKE_SHARES = 0.01
 _LARGE_SHARE = 0.1
 _BUSY = 0.9
 """The share of the cores from which on the CPU is what limits throughput."""
 _CLIENT_SHARE = 0.3
+_DRIFT = 0.05
+_DRIFT_P = 0.01
+_DRIFT_PIECES = 60
 
 
 def refused(run: Run, samples: SampleArray) -> Iterator[Warning]:
@@ -152,13 +156,6 @@ def _usual(
     return usual
 
 
-WINNER_CODES = (CONTROL_NOISY,)
-"""The warnings about a winner, which mean nothing where none is looked for."""
-_DRIFT = 0.05
-_DRIFT_P = 0.01
-_DRIFT_PIECES = 60
-
-
 def find_warnings(run: Run, samples: SampleArray, analysis: Analysis) -> tuple[Warning, ...]:
     """Return the run's own warnings and those that its figures give, the gravest first.
 
@@ -187,7 +184,7 @@ def warnings_of_part(run: Run, samples: SampleArray, analysis: Analysis) -> tupl
         *lacking(run, samples, analysis),
         *_broken(run),
         *client_heavy(run, samples),
-        *_drift(_of_base(run, samples)),
+        *_drift(run, samples),
         *(odd_shapes(run.base.name, samples) if run.base else ()),
         *_values(analysis),
     )
@@ -316,15 +313,22 @@ def _broken(run: Run) -> Iterator[Warning]:
             )
 
 
-def _drift(base: _Base | None) -> Iterator[Warning]:
+def _drift(run: Run, samples: SampleArray) -> Iterator[Warning]:
     """Yield a warning if the base itself became faster or slower from block to block.
 
     The trend is Theil and Sen's, tested by Mann and Kendall's normal approximation, over pieces of
     consecutive blocks.
     """
-    if base is None or base.logs.shape[1] < MINIMUM_BLOCKS:
+    if run.base is None or run.base.name not in samples.subjects:
         return
-    level = np.nanmean(base.logs - base.usual[:, None], axis=0)
+    every_step = samples.logs(THROUGHPUT).values[samples.subjects.index(run.base.name)]
+    logs = every_step[_whole_steps(run, samples)]
+    known = ~np.isnan(logs)
+    steps, blocks = known.any(axis=1), known.any(axis=0)
+    if np.count_nonzero(blocks) < MINIMUM_BLOCKS:
+        return
+    logs = logs[steps][:, blocks]
+    level = np.nanmean(logs - np.nanmedian(logs, axis=1, keepdims=True), axis=0)
     pieces = np.array_split(level, min(len(level), _DRIFT_PIECES))
     change, p = _trend(np.array([piece.mean() for piece in pieces]))
     if abs(change) > _DRIFT and p < _DRIFT_P:
@@ -332,7 +336,7 @@ def _drift(base: _Base | None) -> Iterator[Warning]:
         yield Warning(
             code="base-drift",
             text=f"the machine changed while it measured: from the first block to the last "
-            f"{base.name} became {abs(np.expm1(change)):.0%} {way}; ratios within a block "
+            f"{run.base.name} became {abs(np.expm1(change)):.0%} {way}; ratios within a block "
             "tolerate that, absolute figures do not",
         )
 
@@ -346,35 +350,6 @@ def _trend(values: Array) -> tuple[float, float]:
     score = abs(float(np.sign(rises).sum()))
     spread = np.sqrt(count * (count - 1) * (2 * count + 5) / 18)
     return slope * (count - 1), math.erfc(max(score - 1, 0.0) / spread / math.sqrt(2))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Base:
-    """The base's throughput: logarithms, whole steps by blocks, without rows and columns of NaN.
-
-    ``usual`` is each step's median.
-    """
-
-    name: str
-    logs: Array
-    usual: Array
-
-
-def _of_base(run: Run, samples: SampleArray) -> _Base | None:
-    if run.base is None or run.base.name not in samples.subjects:
-        return None
-    every_step = samples.logs(THROUGHPUT).values[samples.subjects.index(run.base.name)]
-    base_logs = every_step[_whole_steps(run, samples)]
-    known = ~np.isnan(base_logs)
-    steps, blocks = known.any(axis=1), known.any(axis=0)
-    if not steps.any():
-        return None
-    logs = base_logs[steps][:, blocks]
-    return _Base(
-        name=run.base.name,
-        logs=logs,
-        usual=np.nanmedian(logs, axis=1),
-    )
 
 
 def _values(analysis: Analysis) -> Iterator[Warning]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from dbhone.files import text_if_there
 from dbhone.instance.levers.base import HostCapabilities, Lever, ObservedState
+from dbhone.measurement.machine import numa_nodes
 from dbhone.source.libraries import find_system_library
 from dbhone.tenant import server_groups
 
@@ -75,7 +76,6 @@ def _cpus(own: Path) -> Iterator[frozenset[int]]:
             continue
 
 
-_NODE = re.compile(r"node[0-9]+")
 _HUGE = re.compile(r"^(HugePages_Total|HugePages_Free|HugePages_Rsvd|Hugepagesize):\s+(\d+)", re.M)
 
 
@@ -94,7 +94,7 @@ def read_host_capabilities(levers: Iterable[Lever], *, root: Path = Path("/")) -
     free = huge.get("HugePages_Free", 0) - huge.get("HugePages_Rsvd", 0)
     return HostCapabilities(
         cpus=frozenset(os.sched_getaffinity(0)),
-        numa_nodes=_numa_nodes(root),
+        numa_nodes=numa_nodes(root),
         libraries={name: path for name, path in libraries if path},
         programs={name: Path(path) for name, path in programs if path},
         huge_page_bytes=huge.get("Hugepagesize", 0) * 1024,
@@ -103,15 +103,6 @@ def read_host_capabilities(levers: Iterable[Lever], *, root: Path = Path("/")) -
         may_share_huge=_shm_group(root) in groups,
         group=groups[0],
     )
-
-
-def _numa_nodes(root: Path) -> int:
-    """Return the number of NUMA nodes; a kernel without NUMA has one."""
-    try:
-        paths = list((root / "sys/devices/system/node").iterdir())
-    except OSError:
-        return 1
-    return max(1, sum(_NODE.fullmatch(path.name) is not None for path in paths))
 
 
 def _shm_group(root: Path) -> int | None:

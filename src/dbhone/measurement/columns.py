@@ -28,7 +28,7 @@ from dbhone.measurement.metric import (
 from dbhone.measurement.record import LEAST_OPERATIONS
 from dbhone.measurement.round_noise import level_variances
 from dbhone.measurement.rows import step_of
-from dbhone.measurement.sample_array import SampleArray
+from dbhone.measurement.sample_array import Array, SampleArray
 from dbhone.measurement.stall_noise import StallNoise
 from dbhone.measurement.stalls import TrialStalls, trial_stalls, with_unseen
 from dbhone.measurement.tables import COUNTS, INVOCATIONS, MEASUREMENTS, SLICES, STEPS, SUBJECTS
@@ -42,7 +42,6 @@ _EXACT = 2**53
 """Whole numbers up to this one are exact as floating-point numbers."""
 _MOST_BLOCKS = 2**31 - 1
 Select: TypeAlias = sa.Select[Any]
-Floats: TypeAlias = NDArray[np.float64]
 Ids: TypeAlias = NDArray[np.int64]
 Named: TypeAlias = tuple[Ids, tuple[str, ...]]
 
@@ -79,7 +78,7 @@ def load(connection: sa.Connection, run_id: int) -> SampleArray:
     )
 
 
-def _values(matrix: Floats, figures: Sequence[Metric]) -> dict[str, Floats]:
+def _values(matrix: Array, figures: Sequence[Metric]) -> dict[str, Array]:
     """Return a column for each figure that can be stored; those not in the matrix are NaN."""
     known = {
         metric.name: np.ascontiguousarray(matrix[:, column])
@@ -96,7 +95,7 @@ def _by_rounds(
     place: Ids,
     subject: Ids,
     step: Ids,
-) -> tuple[Floats | None, StallNoise | None]:
+) -> tuple[Array | None, StallNoise | None]:
     """Return what rounds show of each measurement's log throughput: its variance, and its stalls.
 
     ``place`` has each measurement's row in ``invocations``, ``subject`` and ``step`` whose it is.
@@ -215,7 +214,7 @@ def _measurements(run_id: int, figures: Sequence[Metric]) -> Select:
     )
 
 
-def _matrix(connection: sa.Connection, statement: Select) -> Floats:
+def _matrix(connection: sa.Connection, statement: Select) -> Array:
     """Return the rows of a query for numbers; NULL is NaN. Ids are exact up to 2**53."""
     text = str(statement.compile(connection, compile_kwargs={"literal_binds": True}))
     cursor = connection.connection.cursor()

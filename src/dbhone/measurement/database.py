@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _PATIENCE = 30.0
 """How long to wait for another process that writes, in seconds."""
+_DURABLE = "synchronous = FULL"
+"""With this pragma, a commit survives the loss of power."""
 _VERSIONS = sa.table("alembic_version", sa.column("version_num", sa.String))
 
 
@@ -37,7 +39,10 @@ class Database:
 
     def __init__(self, url: sa.URL, *, writable: bool = True) -> None:
         self.url = url
-        self._engine = _engine(url) if writable else _reading_engine(url)
+        if writable:
+            self._engine = _engine(url, _DURABLE, "foreign_keys = ON")
+        else:  # should the file's mode ever be lost, nothing is written either
+            self._engine = _engine(url, "query_only = ON", wal=False)
         self._writer = self._engine.execution_options(hone_writes=True)
         # A reader of SQLite sees one state anyway; a server has to be asked for it.
         one_state = {} if _is_sqlite(url) else {"isolation_level": "REPEATABLE READ"}
@@ -170,48 +175,24 @@ def _is_sqlite(url: sa.URL) -> bool:
     return url.get_backend_name() == "sqlite"
 
 
-def _engine(url: sa.URL, *, foreign_keys: bool = True) -> sa.Engine:
-    engine = _plain_engine(url)
-    if _is_sqlite(url):
-        _prepare_sqlite(engine, foreign_keys=foreign_keys)
-    return engine
-
-
-def _reading_engine(url: sa.URL) -> sa.Engine:
-    """Return an engine for an SQLite file that is as it should be: it is not put into WAL mode."""
-
-    def on_connect(connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
-        assert isinstance(connection, sqlite3.Connection)
-        connection.isolation_level = None
-        connection.execute("PRAGMA query_only = ON")  # should the file's mode ever be lost
-
-    def on_begin(connection: sa.Connection) -> None:
-        connection.exec_driver_sql("BEGIN")
-
-    engine = _plain_engine(url)
-    sa.event.listen(engine, "connect", on_connect)
-    sa.event.listen(engine, "begin", on_begin)
-    return engine
-
-
-def _plain_engine(url: sa.URL) -> sa.Engine:
-    timeout = {"timeout": _PATIENCE} if _is_sqlite(url) else {}
+def _engine(url: sa.URL, *pragmas: str, wal: bool = True) -> sa.Engine:
+    """Return an engine; an SQLite file has these pragmas, and is put into WAL mode if need be."""
+    sqlite = _is_sqlite(url)
     try:
-        return sa.create_engine(url, connect_args=timeout)
+        engine = sa.create_engine(url, connect_args={"timeout": _PATIENCE} if sqlite else {})
     except (sa.exc.ArgumentError, ImportError) as error:
         raise StoreError(
             f"cannot use the database {place(url)}: {error}",
             hint="install its Python driver beside hone, or use the embedded store",
         ) from error
 
-
-def _prepare_sqlite(engine: sa.Engine, *, foreign_keys: bool) -> None:
     def on_connect(connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
         assert isinstance(connection, sqlite3.Connection)
         connection.isolation_level = None  # BEGIN is ours: Python's own comes too late for DDL
-        _use_wal(connection)
-        connection.execute("PRAGMA synchronous = FULL")  # a commit survives the loss of power
-        connection.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
+        if wal:
+            _use_wal(connection)
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}")
 
     def on_begin(connection: sa.Connection) -> None:
         # A reader that becomes a writer is refused at once if another has written meanwhile;
@@ -219,8 +200,10 @@ def _prepare_sqlite(engine: sa.Engine, *, foreign_keys: bool) -> None:
         writes = connection.get_execution_options().get("hone_writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
-    sa.event.listen(engine, "connect", on_connect)
-    sa.event.listen(engine, "begin", on_begin)
+    if sqlite:
+        sa.event.listen(engine, "connect", on_connect)
+        sa.event.listen(engine, "begin", on_begin)
+    return engine
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
@@ -279,7 +262,7 @@ def _foreign(name: str) -> StoreError:
 def _migrate(url: sa.URL) -> None:
     """Bring the tables up to date, in one transaction that has the database for itself."""
     # To rebuild a table is to drop the old one, which foreign keys would forbid.
-    engine = _engine(url, foreign_keys=False)
+    engine = _engine(url, _DURABLE, "foreign_keys = OFF")
     try:
         with (
             reporting_errors(url, "bringing its tables up to date"),

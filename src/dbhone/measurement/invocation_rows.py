@@ -177,8 +177,7 @@ def put(
     existing = connection.scalar(sa.select(table.c.id).where(same))
     if existing is None:
         return insert(connection, table, {**key, **values})
-    if values:
-        connection.execute(sa.update(table).where(same).values(**values))
+    connection.execute(sa.update(table).where(same).values(**values))
     return int(existing)
 
 

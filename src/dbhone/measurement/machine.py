@@ -144,6 +144,11 @@ def _hypervisor(root: Path) -> str | None:
     return known[0] if known else None
 
 
+def numa_nodes(root: Path) -> int:
+    """Return the number of NUMA nodes; a kernel without NUMA has one."""
+    return max(1, len(list((root / "sys/devices/system/node").glob("node[0-9]*"))))
+
+
 def _cores(root: Path) -> int:
     """Return the cores that may be used: those allowed, and no more than the quota is worth."""
     allowed = len(os.sched_getaffinity(0))
@@ -169,7 +174,7 @@ def _details(root: Path, cpuinfo: str, home: Path | None) -> dict[str, str]:
     details = {
         "turbo": _turbo(root),
         "smt": _text(root / _CPUS / "smt/control"),
-        "numa_nodes": str(len(number_list(_text(root / "sys/devices/system/node/online"))) or 1),
+        "numa_nodes": str(numa_nodes(root)),
         "microcode": _field(cpuinfo, "microcode"),
         "transparent_huge_pages": chosen(
             _text(root / "sys/kernel/mm/transparent_hugepage/enabled")
@@ -191,16 +196,6 @@ def _turbo(root: Path) -> str:
         return "off" if intel == "1" else "on"
     boost = _text(root / _CPUS / "cpufreq/boost")
     return {"1": "on", "0": "off"}.get(boost, _UNKNOWN)
-
-
-def number_list(text: str) -> tuple[int, ...]:
-    """Return the numbers that a list of the kernel means: ``0-2,5`` is 0, 1, 2, 5."""
-    numbers: list[int] = []
-    for part in text.split(","):
-        first, _, last = part.strip().partition("-")
-        if first.isdigit():
-            numbers.extend(range(int(first), int(last or first) + 1))
-    return tuple(numbers)
 
 
 def chosen(text: str) -> str:

@@ -3,7 +3,7 @@
 It asks the kernel directly (perf_event_open(2)); the perf program is not needed. Of
 instructions only those in user mode are counted: that is what a compiler can change, it hardly
 varies, and it needs no privilege. There are no counters in most virtual machines and many
-containers; ``probe`` says why.
+containers; ``why_not_counted`` says why.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import errno
 import os
 import platform
 import struct
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
@@ -40,14 +39,6 @@ class Event(Enum):
     CONTEXT_SWITCHES = (1, 3)
     """Counted by the kernel, of which they are events: that needs root's rights, or a
     kernel.perf_event_paranoid of 1 or less."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CounterSupport:
-    """Whether instructions can be counted here; ``reason`` says why not, or what counts them."""
-
-    available: bool
-    reason: str
 
 
 class Counter:
@@ -101,22 +92,18 @@ def open_counter(pid: int, event: Event = Event.INSTRUCTIONS) -> Counter | None:
         return None
 
 
-def probe(*, root: Path = _ROOT) -> CounterSupport:
-    """Try to count the instructions of this process itself, and say what came of it."""
+def why_not_counted(*, root: Path = _ROOT) -> str | None:
+    """Try to count the instructions of this process itself; return why not, None if it worked."""
     if _mixed_cores(root):
-        return CounterSupport(
-            available=False,
-            reason="the cores of this CPU are of different kinds, whose counts do not add up",
-        )
+        return "the cores of this CPU are of different kinds, whose counts do not add up"
     try:
         with Counter(_open(0, Event.INSTRUCTIONS)) as counter:
             counted = counter.read()
     except OSError as error:
-        return CounterSupport(available=False, reason=why_not(error, root))
+        return why_not(error, root)
     if counted is None:
-        reason = "the CPU's counters are all taken, for example by the kernel's NMI watchdog"
-        return CounterSupport(available=False, reason=reason)
-    return CounterSupport(available=True, reason="instructions can be counted in user mode")
+        return "the CPU's counters are all taken, for example by the kernel's NMI watchdog"
+    return None
 
 
 def why_not(error: OSError, root: Path = _ROOT) -> str:

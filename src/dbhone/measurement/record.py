@@ -1,4 +1,4 @@
-"""The records that a run leaves: typed values, no behaviour, no database.
+"""The records that a run leaves: typed values, and what follows from them; no database.
 
 Times are seconds, sizes bytes, moments timezone-aware UTC datetimes.
 """
@@ -80,6 +80,11 @@ class Step:
     def name(self) -> str:
         """The step's name, unique in a run: ``SET/KEY``, or ``SET``."""
         return f"{self.set}/{self.key}" if self.key else self.set
+
+    @property
+    def suite_set(self) -> str:
+        """The set as its suite names it: without the number of threads."""
+        return self.set.partition("@")[0]
 
 
 def wholes(steps: Iterable[Step]) -> tuple[Step, ...]:
@@ -382,7 +387,7 @@ class Run:
     @property
     def base(self) -> Subject | None:
         """The subject that the others are compared with, None before it was built."""
-        return next((subject for subject in self.subjects if subject.role is Role.BASE), None)
+        return next(iter(self.of_role(Role.BASE)), None)
 
     @property
     def rejected(self) -> Mapping[str, str]:
@@ -396,4 +401,13 @@ class Run:
     @property
     def controls(self) -> tuple[str, ...]:
         """The names of the subjects that are the base over again."""
-        return tuple(subject.name for subject in self.subjects if subject.role is Role.CONTROL)
+        return tuple(subject.name for subject in self.of_role(Role.CONTROL))
+
+    @property
+    def broken_subjects(self) -> tuple[str, ...]:
+        """The names of the subjects that broke."""
+        return tuple(subject.name for subject in self.subjects if subject.broken is not None)
+
+    def of_role(self, role: Role) -> tuple[Subject, ...]:
+        """Return the subjects that are compared as this."""
+        return tuple(subject for subject in self.subjects if subject.role is role)

@@ -78,7 +78,7 @@ class Sampler:
             # What watches must never fail what is watched, whatever a client library raises.
             except Exception as error:  # noqa: BLE001
                 self._failed.add(probe)
-                self.trouble = f"{error or type(error).__name__}"
+                self.trouble = _why(error)
             else:
                 read.append((self._passed(), readings))
 
@@ -114,8 +114,7 @@ class SliceSampler:
 
     def _read(self, at: float) -> None:
         for probe in self._probes:
-            trouble = probe.read(at)
-            self.trouble = trouble or self.trouble
+            self.trouble = probe.read(at) or self.trouble
 
 
 class _ProbeReadings:
@@ -145,7 +144,7 @@ class _ProbeReadings:
         # What watches must never fail what is watched, whatever a client library raises.
         except Exception as error:  # noqa: BLE001
             self._failed = True
-            return f"{error or type(error).__name__}"
+            return _why(error)
         if at > 0.0:
             self._add(at, readings)
         elif not self._moments:
@@ -166,3 +165,8 @@ class _ProbeReadings:
         if len(self._moments) > 1 and self._moments[-1][0] - self._moments[-2][0] < self._every:
             self._moments.pop()
         self._moments.append((at, now))
+
+
+def _why(error: Exception) -> str:
+    """Return what an error says, or else its kind."""
+    return str(error) or type(error).__name__

@@ -12,13 +12,16 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from dbhone.measurement.perf_events import Counter
 from dbhone.measurement.process_stats import cpu_seconds, read_all, read_whole
 
+_Part = TypeVar("_Part")
+_Whole = TypeVar("_Whole")
 _PROC = Path("/proc")
 _TICKS = os.sysconf("SC_CLK_TCK")
 _KILOBYTES = re.compile(rb"^(Rss(?:Anon|File|Shmem)|VmRSS|VmHWM):\s+(\d+) kB", re.MULTILINE)
@@ -120,13 +123,13 @@ def read_usage(
     return ServerUsage(
         cpu_seconds=sum(usage.cpu_seconds for usage in usages),
         system_seconds=sum(usage.system_seconds for usage in usages),
-        switches=_merged(usage.switches for usage in usages),
+        switches=_if_all((usage.switches for usage in usages), _merged),
         counted_switches=counter.read() if counter else None,
         reaped=sum(usage.reaped for usage in usages),
-        bytes_read=_sum(usage.bytes_read for usage in usages),
-        bytes_written=_sum(usage.bytes_written for usage in usages),
-        memory_bytes=_held(memory),
-        peak_memory_bytes=_peak(memory),
+        bytes_read=_if_all((usage.bytes_read for usage in usages), sum),
+        bytes_written=_if_all((usage.bytes_written for usage in usages), sum),
+        memory_bytes=_if_all(memory, _held),
+        peak_memory_bytes=_if_all(memory, _peak),
     )
 
 
@@ -142,7 +145,7 @@ def between(before: ServerUsage, after: ServerUsage) -> UsedBetween:
         context_switches=_switches_between(before, after),
         bytes_read=_more(before.bytes_read, after.bytes_read),
         bytes_written=_more(before.bytes_written, after.bytes_written),
-        peak_memory_bytes=_most(before.peak_memory_bytes, after.peak_memory_bytes),
+        peak_memory_bytes=_if_all((before.peak_memory_bytes, after.peak_memory_bytes), max),
     )
 
 
@@ -168,46 +171,30 @@ def _more(before: int | None, after: int | None) -> int | None:
     return None if before is None or after is None else max(0, after - before)
 
 
-def _most(before: int | None, after: int | None) -> int | None:
-    return None if before is None or after is None else max(before, after)
-
-
-def _sum(parts: Iterable[int | None]) -> int | None:
-    total = 0
+def _if_all(parts: Iterable[_Part | None], whole: Callable[[list[_Part]], _Whole]) -> _Whole | None:
+    """Return what becomes of all parts, None if one of them is not known."""
+    known = list[_Part]()
     for part in parts:
         if part is None:
             return None
-        total += part
-    return total
+        known.append(part)
+    return whole(known)
 
 
-def _merged(parts: Iterable[Mapping[int, int] | None]) -> Mapping[int, int] | None:
-    whole: dict[int, int] = {}
-    for part in parts:
-        if part is None:
-            return None
-        whole.update(part)
-    return whole
+def _merged(parts: Iterable[Mapping[int, int]]) -> Mapping[int, int]:
+    return {thread: count for part in parts for thread, count in part.items()}
 
 
-def _held(parts: Iterable[_Memory | None]) -> int | None:
+def _held(parts: Sequence[_Memory]) -> int:
     # Resident sizes cannot be added: they count a shared page in each process that has
     # touched it. Pss could, but to know it the kernel walks through all page tables, which
     # for a large cache takes tens of milliseconds and holds the server up.
-    own = files = shared = 0
-    for part in parts:
-        if part is None:
-            return None
-        own += part.own
-        files = max(files, part.files)
-        shared = max(shared, part.shared)
-    return own + files + shared
+    own = sum(part.own for part in parts)
+    return own + max(part.files for part in parts) + max(part.shared for part in parts)
 
 
-def _peak(parts: list[_Memory | None]) -> int | None:
-    held = _held(parts)
-    returned = sum(part.returned for part in parts if part is not None)
-    return None if held is None else held + returned
+def _peak(parts: Sequence[_Memory]) -> int:
+    return _held(parts) + sum(part.returned for part in parts)
 
 
 def _read_process(pid: int, proc: Path, *, switches: bool) -> _Process | None:

@@ -36,6 +36,7 @@ _MOST_PARANOID = 1
 _KERNEL_SYMBOLS = Path("/proc/kallsyms")
 _ENDING = 60.0
 _READING = 600.0
+_LOGGED = 200
 _HEAD = re.compile(r"^\s*(\d+\.\d+):")
 _FRAME = re.compile(r"^\s+[0-9a-f]+ (.*?) \(([/\[].*)\)$")
 _UNKNOWN = "[unknown]"
@@ -77,7 +78,7 @@ def check_sampling() -> None:
 
 def clock() -> str:
     """Return perf's event by which samples are taken here."""
-    return "cycles" if perf_events.probe().available else "cpu-clock"
+    return "cpu-clock" if perf_events.why_not_counted() else "cycles"
 
 
 class StackSampler:
@@ -114,8 +115,8 @@ class StackSampler:
         if finished.timed_out:  # what it wrote is cut off
             raise ToolError(f"perf could not sample the server: it {finished.ending()}")
         if not self._data.exists() or not self._data.stat().st_size:
-            text = self._log.read_text("utf-8", "replace").strip() if self._log.exists() else ""
-            raise ToolError(f"perf could not sample the server: {text or finished.ending()}")
+            logged = self._logged()
+            raise ToolError(f"perf could not sample the server: {logged or finished.ending()}")
 
     def samples(self, readable: Sequence[Path], tenant: Tenant | None) -> Iterator[StackSample]:
         """Yield the samples, whose functions are looked up in the ``readable`` programs.
@@ -138,7 +139,17 @@ class StackSampler:
             sandbox=Sandbox(readable=(self._folder, *readable)),
             tenant=tenant,
         )
-        yield from parsed(process.lines(command))
+        yield from parsed(self._printed(command))
+
+    def _printed(self, command: Command) -> Iterator[str]:
+        """Yield the lines that perf prints. Raises ToolError if these are not all of them."""
+        finished = yield from process.lines(command)
+        if not finished.ok:
+            logged = f" ({text[-_LOGGED:]})" if (text := self._logged()) else ""
+            raise ToolError(f"perf could not read its samples: it {finished.ending()}{logged}")
+
+    def _logged(self) -> str:
+        return self._log.read_text("utf-8", "replace").strip() if self._log.exists() else ""
 
 
 def parsed(lines: Iterator[str]) -> Iterator[StackSample]:

@@ -294,7 +294,7 @@ class Store:
         """Return the measurements that count."""
         with self._seeing(run_id) as connection:
             samples = columns.load(connection, run_id)
-        return samples.in_layouts(self.run(run_id).layouts)
+            return samples.in_layouts(_run(connection, run_id).layouts)
 
     def observations(self, run_id: int) -> tuple[Observation, ...]:
         """Return what was observed in the invocations that count, in the order of their making."""

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from dbhone.analysis.comparison import analyse
+from dbhone.analysis.estimate import CONFIDENCE
 from dbhone.analysis.trust import trusted_subjects
 from dbhone.analysis.verdict import Analysis, Effect, Summary, find_winner
 from dbhone.analysis.warnings import refused
@@ -141,7 +142,7 @@ def findings(measured: Measured, samples: SampleArray) -> dict[str, Any]:
         controls=measured.controls,
     )
     return {
-        "confidence": analysis.confidence,
+        "confidence": CONFIDENCE,
         "blocks": analysis.blocks,
         "winner": _winner(analysis, measured.candidates),
         "summaries": [_plain(summary, _OF_SUMMARY) for summary in analysis.summaries],

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dbhone.analysis.comparison import analyse
-from dbhone.analysis.estimate import CONFIDENCE
 from dbhone.analysis.gravity import by_gravity
 from dbhone.analysis.history import History, Lineage
 from dbhone.analysis.indirect import ONE_RUN, Links
@@ -185,7 +184,6 @@ def _analysis(run: Run, samples: SampleArray, links: Links) -> Analysis:
     if run.base is None or run.base.name not in samples.subjects:
         return Analysis(
             base=run.base.name if run.base else "",
-            confidence=CONFIDENCE,
             blocks=0,
             judged_in_sample=all(step.in_sample for step in run.steps),
             effects=(),

@@ -121,8 +121,7 @@ def _is_judged(findings: Findings, subjects: Sequence[Subject]) -> bool:
 
 
 def _finding(findings: Findings, candidates: list[Subject]) -> str:
-    controls = [subject for subject in findings.run.subjects if subject.role is Role.CONTROL]
-    compared = candidates or controls
+    compared = candidates or findings.run.of_role(Role.CONTROL)
     if not compared:
         return f"There is no verdict: nothing was compared with {findings.analysis.base}."
     whole = [subject for subject in compared if subject.broken is None]
@@ -184,7 +183,7 @@ def _of_controls(findings: Findings, scores: list[Summary]) -> str:
 def _control(findings: Findings, score: Summary) -> str:
     judged = findings.analysis.judged(score.subject)
     differing = sum(differs(score) for score in judged)
-    text = f"{score.subject} runs {_where(findings)} {_as_fast(findings, score)}"
+    text = f"{score.subject} runs {_where(findings)} {_as_fast(score)}"
     if score.findable is not None:
         text = f"{text}, where {_would_be_found(score.findable)}"
     verb = "differ" if differing > 1 else "differs"
@@ -195,7 +194,7 @@ def _winner(findings: Findings, subject: Subject, score: Summary) -> str:
     text = (
         f"On this machine {subject.name} ({compiler(subject.compiler)}) runs "
         f"{_where(findings)} {_times(score)} as fast as {findings.analysis.base}"
-        f" ({_reach(findings, score)})"
+        f" ({_reach(score)})"
     )
     which = "it was trained on" if subject.trained_on else "others were trained on"
     if findings.analysis.judged_in_sample:
@@ -229,7 +228,7 @@ def _of_one(findings: Findings, score: Summary, left_open: Sequence[str]) -> str
         return f"{_is_slower(findings, score)}."
     text = (
         f"No difference was found between {subject} and {base} on {_where(findings)}: "
-        f"{subject} runs {_as_fast(findings, score)}"
+        f"{subject} runs {_as_fast(score)}"
     )
     return f"{'; '.join([text, *left_open])}."
 
@@ -246,7 +245,7 @@ def _cost(findings: Findings, score: Summary) -> str:
 def _is_slower(findings: Findings, score: Summary) -> str:
     return (
         f"{score.subject} is slower than {findings.analysis.base} on {_where(findings)}: "
-        f"{_as_fast(findings, score)}"
+        f"{_as_fast(score)}"
     )
 
 
@@ -256,7 +255,7 @@ def _of_versions(findings: Findings, versions: Sequence[str], changes: str) -> s
     score = overall(findings.analysis, newest) if findings.analysis.base == oldest else None
     if score is None or score.verdict == Verdict.NOT_ENOUGH_DATA:
         return f"From {oldest} to {newest} on {_where(findings)}, {changes}"
-    where, times, reach = _where(findings), f"{_times(score)} as fast", _reach(findings, score)
+    where, times, reach = _where(findings), f"{_times(score)} as fast", _reach(score)
     if score.verdict == Verdict.SLOWER:
         first = _is_slower(findings, score)
     elif score.verdict == Verdict.FASTER:
@@ -273,7 +272,7 @@ def _nothing_faster(
 ) -> str:
     text = (
         f"Nothing is faster than {findings.analysis.base} on {_where(findings)}: the best, "
-        f"{best.subject}, runs {_as_fast(findings, best)}"
+        f"{best.subject}, runs {_as_fast(best)}"
     )
     return f"{'; '.join([text, *left_open, *_slower(scores)])}."
 
@@ -316,22 +315,21 @@ def _would_be_found(difference: float) -> str:
     return f"a difference of {difference * 100:.1f} % would have been found in half of such runs"
 
 
-def _as_fast(findings: Findings, summary: Summary) -> str:
-    return f"{_times(summary)} as fast ({_reach(findings, summary)})"
+def _as_fast(summary: Summary) -> str:
+    return f"{_times(summary)} as fast ({_reach(summary)})"
 
 
 def _times(summary: Summary) -> str:
     return f"{format_ratio(summary.ratio, summary)} times"
 
 
-def _reach(findings: Findings, summary: Summary) -> str:
+def _reach(summary: Summary) -> str:
     """Return a summary's interval, and the number of its blocks."""
     if summary.low is None or summary.high is None:
         return f"{summary.blocks} blocks"
     low, high = (format_ratio(bound, summary) for bound in (summary.low, summary.high))
-    confidence = f"{findings.analysis.confidence * 100:.0f} %"
     chance = f"; {_BY_CHANCE}" if likely(summary) else ""
-    return f"{confidence} interval {low} to {high}, {summary.blocks} blocks{chance}"
+    return f"95 % interval {low} to {high}, {summary.blocks} blocks{chance}"
 
 
 def _where(findings: Findings) -> str:

@@ -103,7 +103,7 @@ def _next(findings: Findings, winner: Subject) -> str:
 
 
 def _compared(findings: Findings, base: Subject) -> str:
-    others = [subject.name for subject in findings.run.subjects if subject.role is Role.CANDIDATE]
+    others = [subject.name for subject in findings.run.of_role(Role.CANDIDATE)]
     if findings.history is not None:
         others = [name for name in findings.history.versions if name != base.name]
     named = others if len(others) <= _MOST_NAMED else [f"{len(others)} others"]
@@ -160,9 +160,7 @@ def _blocks(findings: Findings) -> str:
 
 def _moved(findings: Findings) -> Iterator[str]:
     """Yield the largest gains and the largest losses, of all candidates' steps and their parts."""
-    candidates = {
-        subject.name for subject in findings.run.subjects if subject.role is Role.CANDIDATE
-    }
+    candidates = {subject.name for subject in findings.run.of_role(Role.CANDIDATE)}
     short = short_names(findings.run)
     analysis = findings.analysis
     effects = [

@@ -195,7 +195,7 @@ def with_published(page: Page, words: Sequence[str]) -> Page:
 
 def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
     analysis, changes = findings.analysis, findings.history
-    levels = find_levels(findings.samples, confidence=analysis.confidence)
+    levels = find_levels(findings.samples)
     context = material(
         findings.run,
         analysis,

@@ -175,7 +175,6 @@ class _Side:
             self.pair.mine.name,
             self.analysis.base,
             [step.name for step in steps],
-            confidence=self.analysis.confidence,
         )
         if own is None:
             return

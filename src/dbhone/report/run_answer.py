@@ -55,9 +55,7 @@ def run_answer(
     broken = next((subject for subject in page.run.subjects if subject.broken is not None), None)
     if broken is not None:
         return RunAnswer(Answer.BROKEN, f"{broken.name} broke: {broken.broken}", broken.role)
-    candidate = next(
-        (subject for subject in page.run.subjects if subject.role is Role.CANDIDATE), None
-    )
+    candidate = next(iter(page.run.of_role(Role.CANDIDATE)), None)
     if page.run.base is None or candidate is None:
         return RunAnswer(Answer.NOT_KNOWN, "nothing was compared")
     score = overall(page.analysis, candidate.name)

@@ -186,7 +186,7 @@ def legend(analysis: Analysis, controls: Collection[str] = ()) -> str:
     named = [what for what, count in kinds.items() if count]
     apart = ", each kind by itself" if len(named) > 1 else ""
     return (
-        f"± is half of the {analysis.confidence * 100:.0f} % interval, relative to the ratio. "
+        "± is half of the 95 % interval, relative to the ratio. "
         "+ faster (other metrics: better), - slower (worse), (+) and (-) likely so, but not "
         "certain among so many comparisons, ~ no difference found, ? not enough data. Verdicts "
         "are corrected (Holm) for the number of comparisons: "

@@ -59,7 +59,7 @@ def has_ended(run: Run) -> bool:
     if run.state is RunState.DONE:
         return True
     candidates = set(run.declared.subjects) - {BASE, CONTROL}
-    broken = {subject.name for subject in run.subjects if subject.broken is not None}
+    broken = set(run.broken_subjects)
     left_out = {warning.subject for warning in run.warnings if warning.code == LEFT_OUT}
     return (
         run.state is RunState.FAILED

@@ -135,12 +135,7 @@ def ranking(choosing: Sequence[EndedRun]) -> tuple[Standing, ...]:
 
     Who came further in the search goes before who was dropped earlier.
     """
-    broken = {
-        subject.name
-        for ended in choosing
-        for subject in ended.run.subjects
-        if subject.broken is not None
-    }
+    broken = {name for ended in choosing for name in ended.run.broken_subjects}
     known = scores(choosing)
     ranked = standings({name: known[name] for name in known if name not in broken})
     reached = {

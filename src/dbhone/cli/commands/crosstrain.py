@@ -27,7 +27,7 @@ from dbhone.experiment.comparing import named_reference
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import OPTIONS
-from dbhone.measurement.record import Role, Run
+from dbhone.measurement.record import Run
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.source.known_versions import known_versions
 from dbhone.tuner.cross_training import cross_training_text
@@ -161,7 +161,7 @@ def _cross_training(run: Run, samples: SampleArray) -> CrossTraining:
         run.steps,
         trained,
         base=run.base.name,
-        controls={subject.name for subject in run.subjects if subject.role is Role.CONTROL},
+        controls=run.controls,
     )
 
 

@@ -229,7 +229,7 @@ def _terms(session: Session) -> Iterator[_Finding]:
 
 def _machine(home: Home, session: Session) -> Iterator[_Finding]:
     machine = read_machine(session.home.root)
-    support = perf_events.probe()
+    uncounted = perf_events.why_not_counted()
     yield _Finding(
         name="processor",
         good=machine.cores >= 2,
@@ -239,8 +239,8 @@ def _machine(home: Home, session: Session) -> Iterator[_Finding]:
     yield _Finding(name="memory", good=True, text=size(machine.memory_bytes))
     yield _Finding(
         name="counters",
-        good=support.available,
-        text="instructions can be counted" if support.available else support.reason,
+        good=uncounted is None,
+        text=uncounted or "instructions can be counted",
     )
     powersave = machine.governor == "powersave"
     yield _Finding(
