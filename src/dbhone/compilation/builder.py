@@ -16,7 +16,7 @@ from dbhone.account import Tenant
 from dbhone.command import Command
 from dbhone.compilation import kept_builds, layouts
 from dbhone.compilation.artifacts import is_made, keep
-from dbhone.compilation.build_log import advance, first_error, lacks_header
+from dbhone.compilation.build_log import advance, first_error, lacks_header, last_step
 from dbhone.compilation.compile_commands import CompileCommand, read_commands
 from dbhone.compilation.compliance import (
     WRONG_PROFILE,
@@ -261,7 +261,8 @@ class _Making:
         if has_wrong_profile(self.spec, text.encode()):
             return ProfileError(WRONG_PROFILE, log=kept)
         what = f"building {self.spec.dbms.title} as {self.spec.inputs.variant.name} failed"
-        cause = self.tenant.exceeded() or first_error(text) or f"{step.argv[0]} {finished.ending()}"
+        ending = f"{step.argv[0]} {finished.ending()}"
+        cause = self.tenant.exceeded() or first_error(last_step(text)) or ending
         return BuildError(f"{what}: {cause}", hint=self._advice(step, cause, kept), log=kept)
 
     def _advice(self, step: BuildStep, cause: str, log: Path | None) -> str | None:
