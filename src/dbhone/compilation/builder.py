@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import sys
 import time
 from datetime import UTC, datetime
@@ -53,7 +52,7 @@ from dbhone.errors import (
 from dbhone.requirements import Requirement, RequirementKind, missing
 from dbhone.session import Notify, Session
 from dbhone.tenant import tenancy
-from dbhone.untrusted_files import read_untrusted
+from dbhone.untrusted_files import keep_untrusted, read_untrusted
 
 _POLL_SECONDS = 2.0
 """Seconds between two reports of how far compiling is."""
@@ -280,12 +279,7 @@ class _Making:
     def _keep_log(self) -> Path | None:
         """Keep the log of a build that failed; None if there is no room even for that."""
         kept = self.session.home.logs / f"build-{self.digest[:12]}.log"
-        try:
-            shutil.copyfile(self.places.log, kept)
-        except OSError:
-            kept.unlink(missing_ok=True)
-            return None
-        return kept
+        return keep_untrusted(self.places.log, kept, limit=_LONGEST_LOG)
 
     def _manifest(self, recipe: Recipe, flags: Flags, seconds: float) -> Manifest:
         spec = self.spec
