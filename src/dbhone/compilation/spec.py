@@ -15,13 +15,7 @@ from dbhone.compilation.host import native_cpu_flags
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.named_paths import NamedPath, library_folder, named_paths, paths_in
 from dbhone.compilation.profile import Profile
-from dbhone.compilation.toolchain import (
-    CalledProgram,
-    Compiler,
-    called_program,
-    identity_of,
-    version_line,
-)
+from dbhone.compilation.toolchain import Compiler, program_identity
 from dbhone.compilation.transforms.base import (
     FOLDER_PLACEHOLDER,
     PROFILE_PLACEHOLDER,
@@ -235,10 +229,12 @@ class BuildSpec:
         return self.dbms.recipe(request)
 
     @property
-    def called(self) -> tuple[CalledProgram, ...]:
-        """The assembler, and the linker that nobody names but the compiler or the variant."""
-        linker = self.compiler.linker if self._own_linker is None else self._variants_linker()
-        return self._with_assembler(linker)
+    def _called(self) -> tuple[str, ...]:
+        """The identities of the assembler and of the linker, unless the user names that one."""
+        linker, own = None, self._own_linker
+        if self.linker is None:
+            linker = program_identity(self._find_linker(own)) if own else self.compiler.linker
+        return tuple(one for one in (self.compiler.assembler, linker) if one is not None)
 
     @property
     def _own_linker(self) -> str | None:
@@ -247,23 +243,14 @@ class BuildSpec:
         named = (flag.removeprefix(_USE_LINKER) for flag in flags if flag.startswith(_USE_LINKER))
         return next(named, None)
 
-    def _variants_linker(self) -> CalledProgram | None:
-        path = None if self._own_linker is None else self._find_linker(self._own_linker)
-        return None if path is None else called_program(path)
-
-    def _with_assembler(self, linker: CalledProgram | None) -> tuple[CalledProgram, ...]:
-        """Return the assembler, and a linker unless the user names one."""
-        unnamed = linker if self.linker is None else None
-        return tuple(filter(None, (self.compiler.assembler, unnamed)))
-
     def digest(self) -> str:
         """Return the digest of all inputs. Where the home folder is does not matter."""
         recipe = self._symbolic_recipe()
         inputs, named = self._digest_inputs(recipe), self._named(recipe)
         if named:
             inputs["named"] = {self._symbolic(str(each.path)): each.identity for each in named}
-        if self.called:
-            inputs["called"] = [program.identity for program in self.called]
+        if called := self._called:
+            inputs["called"] = list(called)
         return digest_of(inputs)
 
     def _symbolic_recipe(self) -> Recipe:
@@ -287,9 +274,9 @@ class BuildSpec:
             **self.inputs.digest_entries(),
         }
         if self.linker is not None:
-            inputs["linker_version"] = _identity_of(self._find_linker(self.linker))
+            inputs["linker_version"] = program_identity(self._find_linker(self.linker))
         if self.dbms.needs_cxx:
-            inputs["c++"] = _identity_of(self.compiler.find_cxx())
+            inputs["c++"] = program_identity(self.compiler.find_cxx())
         return inputs
 
     def _symbolic(self, word: str) -> str:
@@ -340,8 +327,3 @@ def linker_of(inputs: BuildInputs, compiler: Compiler) -> str | None:
     if inputs.linker is None and inputs.layouts:
         return layouts.usual_linker(compiler.family)
     return inputs.linker
-
-
-def _identity_of(program: Path | None) -> str | None:
-    said = None if program is None else version_line(program)
-    return None if program is None or said is None else identity_of(program, said)
