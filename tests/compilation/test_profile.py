@@ -285,4 +285,6 @@ def test_a_profile_in_a_folder_of_before_is_found_by_the_source_that_it_is_of(
     assert profile.find_profile(session.home, build, ["main"]) is not None
     assert profile.find_used(session.home, build, kept.trained()) is not None
     assert profile.find_profile(session.home, other, ["main"]) is None
-    assert profile.find_used(session.home, other, kept.trained()) is None
+    assert profile.find_used(session.home, other, None) is None
+    with pytest.raises(ProfileError, match="no longer kept"):
+        profile.find_used(session.home, other, kept.trained())

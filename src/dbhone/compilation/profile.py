@@ -105,8 +105,13 @@ def find_profile(home: Home, build: Build, workload: object) -> Profile | None:
     return found
 
 
-def find_used(home: Home, build: Build, used: TrainedProfile) -> Profile | None:
-    """Return a profile that a build has taken, None if the home does not hold it."""
+def find_used(home: Home, build: Build, used: TrainedProfile | None) -> Profile | None:
+    """Return the profile that a build has taken, None if it took none.
+
+    Raises ProfileError if the home no longer holds it.
+    """
+    if used is None:
+        return None
     manifest = build.manifest
     source = None if manifest.inputs.profile_source else manifest.source_digest
     for folder in sorted(home.profiles.iterdir()):
@@ -117,7 +122,9 @@ def find_used(home: Home, build: Build, used: TrainedProfile) -> Profile | None:
             and found.facts.fits(source_digest=source, compiler_identity=manifest.compiler_identity)
         ):
             return found
-    return None
+    raise ProfileError(
+        "the profile of this build is no longer kept", hint="build it again, which trains it, too"
+    )
 
 
 def _read(folder: Path) -> Profile | None:

@@ -149,6 +149,20 @@ def kept_tree(digest: str, home: Home) -> SourceTree | None:
         return None
 
 
+def require_kept(digest: str, home: Home, label: str) -> SourceTree:
+    """Return the tree with this digest, of which a build was made that calls it by its ``label``.
+
+    Raises SourceError if the home no longer holds it.
+    """
+    tree = kept_tree(digest, home)
+    if tree is None:
+        raise SourceError(
+            f"the source tree of this build, {label}, is no longer kept",
+            hint="'hone build' with the same source and variant brings it again",
+        )
+    return tree
+
+
 def publish_tree(
     draft: Path,
     home: Home,
