@@ -195,7 +195,7 @@ def test_a_missing_cxx_compiler_is_an_error_only_where_it_is_needed(
     monkeypatch.setattr(Compiler, "find_cxx", lambda _: None)
     with pytest.raises(ToolError, match=r"building Tiny needs g\+\+, the C\+\+ compiler") as caught:
         builder.make(make_spec(tree, dbms=Tiny(needs_cxx=True)), session, print)
-    assert caught.value.hint == "install it: apt-get install g++"
+    assert (caught.value.hint or "").endswith("recommends g++")
     builder.make(make_spec(tree), session, print)
 
 

@@ -46,10 +46,9 @@ from dbhone.errors import (
     MachineError,
     NoSpaceError,
     ProfileError,
-    ToolError,
     says_disk_full,
 )
-from dbhone.requirements import Requirement, RequirementKind, missing
+from dbhone.requirements import Requirement, RequirementKind, missing, require
 from dbhone.session import Notify, Session
 from dbhone.tenant import tenancy
 from dbhone.untrusted_files import keep_untrusted, read_untrusted
@@ -95,13 +94,7 @@ def _check_programs(spec: BuildSpec) -> None:
         known.get(name) or Requirement(name=name, package=name)
         for name in dbms.required_programs(tree)
     )
-    lacking = missing(programs)
-    if lacking:
-        names = " and ".join(need.name for need in lacking.requirements)
-        raise ToolError(
-            f"building {dbms.title} needs {names}, which this machine lacks",
-            hint=f"install it: {lacking.line()}",
-        )
+    require(programs, f"building {dbms.title}")
 
 
 def _check_folder(folder: Path) -> None:

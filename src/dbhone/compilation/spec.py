@@ -27,6 +27,7 @@ from dbhone.compilation.transforms.base import (
 from dbhone.dbms.base import BuildRequest, Dbms, Recipe, Tools, load_dbms
 from dbhone.errors import ProfileError, ToolError, UsageError, VariantError
 from dbhone.files import digest_of
+from dbhone.requirements import Missing, Requirement
 from dbhone.source.tree import SourceTree
 
 FORMAT = 1
@@ -72,10 +73,11 @@ class BuildSpec:
         variant.check_artifact(self.dbms)
         if self.dbms.needs_cxx and self.compiler.find_cxx() is None:
             name = self.compiler.cxx_name
+            need = Requirement(name=name, package=name.replace("clang++", "clang"))
             raise ToolError(
                 f"building {self.dbms.title} needs {name}, the C++ compiler that belongs to"
                 f" {self.compiler.label}, which is missing",
-                hint=f"install it: apt-get install {name.replace('clang++', 'clang')}",
+                hint=f"install it: {Missing(requirements=(need,)).line()}",
             )
         if self.pass_ not in self.inputs.variant.passes() or self.pass_.post_link:
             raise VariantError(
@@ -120,9 +122,10 @@ class BuildSpec:
                 hint="take another linker, such as mold, or leave 'linker' out",
             )
         if self._find_linker(linker) is None:
+            need = Requirement(name=_LINKER_PROGRAM + linker, package=linker)
             raise ToolError(
-                f"the linker {linker} is not installed: there is no {_LINKER_PROGRAM}{linker}",
-                hint=f"install it: apt-get install {linker}, or name another linker",
+                f"the linker {linker} is not installed: there is no {need.name}",
+                hint=f"install it: {Missing(requirements=(need,)).line()}; or name another linker",
             )
         if self.inputs.layouts and linker not in layouts.LINKERS:
             raise VariantError(

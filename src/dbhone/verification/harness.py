@@ -27,7 +27,7 @@ from dbhone.instance.place import opened_place
 from dbhone.instance.programs import installation_of, prepared_environment
 from dbhone.instance.server import Server
 from dbhone.process import why_not_enclosed
-from dbhone.requirements import missing
+from dbhone.requirements import require
 from dbhone.sandbox import Sandbox, is_waived, remedy
 from dbhone.session import Session
 from dbhone.source.tree import SourceTree, acquire, kept_tree, require_kept
@@ -59,9 +59,7 @@ class TestHarness:
 
     def check_needs(self, check: Check) -> None:
         """Raise ToolError or MachineError if this machine lacks what a check needs."""
-        lacking = missing(check.requirements)
-        if lacking:
-            raise ToolError(f"missing for {check.title}: {lacking.describe()}", hint=lacking.line())
+        require(check.requirements, f"running {check.title}")
         reason = why_not_enclosed()
         if reason is not None and not is_waived():
             raise MachineError(
