@@ -18,7 +18,7 @@ from dbhone.compilation.bolt import BoltTool, find_bolt, find_usable_bolt
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.places import counters_name
 from dbhone.compilation.post_link import PostLinkSpec
-from dbhone.compilation.profile import FinishedTraining, Profile
+from dbhone.compilation.profile import Profile
 from dbhone.compilation.profile_counts import counters_of, counters_of_build
 from dbhone.compilation.toolchain import find_compiler
 from dbhone.compilation.transforms.base import Pass
@@ -89,16 +89,9 @@ def trained(build: Build, session: Session, folder: Path) -> Profile:
         env = os.environ | counters.environment
         subprocess.run([build.path("program")], env=env, check=True, capture_output=True)
         counters.gather()
-    training = FinishedTraining(
-        build=build,
-        compiler=compiler,
-        counters=counters,
-        key=profile.training_key(build, ["main"]),
-        began=began,
-        trained_on=("main",),
-        seconds=1.0,
+    return profile.collect(
+        build, counters, ["main"], session, began=began, trained_on=("main",), seconds=1.0
     )
-    return profile.collect(training, session)
 
 
 def instrumented(linked: Build, session: Session) -> Build:
