@@ -13,7 +13,7 @@ from dbhone.compilation.bolt import check_memory
 from dbhone.compilation.distribution_rules import SYSTEM_FILES, check_packaging
 from dbhone.compilation.host import native_cpu_flags
 from dbhone.compilation.inputs import BuildInputs
-from dbhone.compilation.named_paths import NamedPath, library_folder, named_paths, paths_in
+from dbhone.compilation.named_paths import library_folder, named_paths, paths_in
 from dbhone.compilation.profile import Profile
 from dbhone.compilation.toolchain import Compiler, program_identity
 from dbhone.compilation.transforms.base import (
@@ -249,9 +249,12 @@ class BuildSpec:
     def digest(self) -> str:
         """Return the digest of all inputs. Where the home folder is does not matter."""
         recipe = self._symbolic_recipe()
-        inputs, named = self._digest_inputs(recipe), self._named(recipe)
-        if named:
-            inputs["named"] = {self._symbolic(str(each.path)): each.identity for each in named}
+        inputs = self._digest_inputs(recipe)
+        words = (word for step in recipe.steps for word in step.argv)
+        if named := named_paths(self.inputs.options, words):
+            inputs["named"] = {
+                self._symbolic(str(path)): identity for path, identity in named.items()
+            }
         if called := self._called:
             inputs["called"] = list(called)
         return digest_of(inputs)
@@ -259,10 +262,6 @@ class BuildSpec:
     def _symbolic_recipe(self) -> Recipe:
         flags = self._flags(PROFILE_PLACEHOLDER, FOLDER_PLACEHOLDER)
         return self.recipe(flags, _SYMBOLIC, jobs=1)
-
-    def _named(self, recipe: Recipe) -> tuple[NamedPath, ...]:
-        words = (word for step in recipe.steps for word in step.argv)
-        return named_paths(self.inputs.options, words)
 
     def _digest_inputs(self, recipe: Recipe) -> dict[str, object]:
         inputs: dict[str, object] = {
