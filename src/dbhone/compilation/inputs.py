@@ -100,12 +100,14 @@ class BuildInputs(BuildKeys):
     @property
     def label(self) -> str:
         """The inputs beside DBMS and source, for people: ``rel+lto -DX=1 with gcc``."""
-        linker = (f"linker={self.linker}",) if self.linker else ()
-        rules = (f"packaging={self.packaging}",) if self.packaging else ()
-        profile = (f"profile={self.profile_source}",) if self.profile_source else ()
-        layouts = (f"layouts={self.layouts}",) if self.layouts else ()
-        targets = (f"targets={self.targets}",) if self.targets else ()
-        rest = (*linker, *rules, *targets, *profile, *layouts)
+        named = {
+            "linker": self.linker,
+            "packaging": self.packaging,
+            "targets": self.targets,
+            "profile": self.profile_source,
+            "layouts": self.layouts,
+        }
+        rest = (f"{name}={value}" for name, value in named.items() if value)
         words = " ".join((self.variant.name, *self.options, *self.fixes, *rest))
         return words if self.variant.ready_made else f"{words} with {self.compiler}"
 
