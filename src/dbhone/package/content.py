@@ -24,7 +24,6 @@ PACKAGES = "packages"
 """The artifact, and the folder, of a distribution's binary packages."""
 _INSTALL = "install"
 _LICENCES = "licences"
-_LOCAL = frozenset({"dir"})
 _SECRET = re.compile(r"//[^/@\s]*@")
 _ELSEWHERE = re.compile(r"((?<![\w.$}])(?:-[A-Za-z]+)?)/(?!usr/|dev/null)[^\s:=,;\"']+")
 """An absolute path that is not the system's, alone or right behind a compiler's option."""
@@ -98,7 +97,7 @@ def public_training(trained_on: Iterable[str]) -> list[str]:
 def public_reference(reference: str) -> str:
     """Return a source reference without folders of this machine and without secrets."""
     kind, _, location = reference.partition(":")
-    if kind in _LOCAL:
+    if kind == "dir":
         return kind
     if kind == "git" and is_local_repository(location):
         return "git:PATH"

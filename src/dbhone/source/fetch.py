@@ -48,8 +48,8 @@ class SourceReference:
     text: str
     kind: str
     location: str
-    revision: str | None
-    sha256: str | None
+    revision: str | None = None
+    sha256: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

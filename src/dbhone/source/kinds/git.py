@@ -71,7 +71,7 @@ def _parse(text: str) -> SourceReference:
     if not named or _BAD_REVISION.search(named):
         raise UsageError(f"'{revision}' cannot be a revision", hint=_HINT)
     return SourceReference(
-        text=text, kind="git", location=_located(location, Path()), revision=revision, sha256=None
+        text=text, kind="git", location=_located(location, Path()), revision=revision
     )
 
 
