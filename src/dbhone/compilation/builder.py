@@ -14,7 +14,7 @@ from dbhone import process
 from dbhone.account import Tenant
 from dbhone.command import Command
 from dbhone.compilation import kept_builds, layouts
-from dbhone.compilation.artifacts import is_made, keep
+from dbhone.compilation.artifacts import keep
 from dbhone.compilation.build_log import advance, first_error, lacks_header, last_step
 from dbhone.compilation.compile_commands import CompileCommand, read_commands
 from dbhone.compilation.compliance import (
@@ -327,12 +327,11 @@ class _Making:
         files = {}
         self.places.redirect_links(self.sandbox)
         for artifact in recipe.artifacts:
-            if not is_made(artifact, self.places.objects, self.spec.tree.path):
+            kept = keep(artifact, self.places.objects, self.spec.tree.path, self.places.result)
+            if kept is None:
                 raise BuildError(
                     f"the build ended without an error but made no {artifact.made}",
                     log=self._keep_log(),
                 )
-            files[artifact.name] = keep(
-                artifact, self.places.objects, self.spec.tree.path, self.places.result
-            )
+            files[artifact.name] = kept
         return files
