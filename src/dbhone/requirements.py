@@ -106,6 +106,22 @@ def missing(requirements: Iterable[Requirement]) -> Missing:
     )
 
 
+def require(needs: Iterable[Requirement], why: str) -> None:
+    """Raise ToolError, with the line that installs them, unless all requirements are met.
+
+    ``why`` says what needs them, such as ``building MySQL``.
+    """
+    lacking = missing(needs)
+    if lacking:
+        names = " and ".join(
+            need.package if need.kind is RequirementKind.FILE else need.name
+            for need in lacking.requirements
+        )
+        raise ToolError(
+            f"{why} needs {names}, which this machine lacks", hint=f"install it: {lacking.line()}"
+        )
+
+
 def as_root(words: str) -> str:
     """Return the line that runs hone with these words as root, wherever hone is."""
     return f'sudo "$(command -v hone)" {words} (in a clone: sudo ./hone {words})'

@@ -7,6 +7,7 @@ sockets of servers are connected to here.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import secrets
@@ -112,6 +113,21 @@ def read_untrusted(path: Path, *, start: int = 0, limit: int = LIMIT) -> bytes:
         head = file.read(limit // 2)
         file.seek(size - limit // 2)
         return head + _OMITTED + file.read(limit // 2)
+
+
+def keep_untrusted(path: Path, kept: Path, *, limit: int) -> Path | None:
+    """Copy what is read of a file, as for a log that is to be kept; return the copy's path.
+
+    Return None, and leave nothing, if that is impossible, for example on a full disk. Raises
+    UntrustedFileError for anything else than a regular file.
+    """
+    try:
+        kept.write_bytes(read_untrusted(path, limit=limit))
+    except OSError:
+        with contextlib.suppress(OSError):
+            kept.unlink()
+        return None
+    return kept
 
 
 def walk(root: Path, *, missing_ok: bool = False) -> Iterator[tuple[Path, list[str], list[str]]]:

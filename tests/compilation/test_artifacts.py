@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from dbhone.compilation.artifacts import copy_readable, is_made
+from dbhone.compilation.artifacts import copy_readable, keep
 from dbhone.dbms.base import Artifact
 from tests.files import put
 
@@ -55,7 +55,7 @@ def test_an_artifact_is_made_where_the_build_is(tmp_path: Path) -> None:
     names = ("program", "folder", "fifo", "none", "circle")
     for name, whole in ((name, whole) for name in names for whole in (False, True)):
         artifact = Artifact(name="a", made=Path(name), kept=Path("a"), tree=whole)
-        assert not is_made(artifact, objects, tree), name
+        assert keep(artifact, objects, tree, tmp_path / "result") is None, name
 
 
 def test_links_that_lead_nowhere_are_left_out(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.compilation.build_log import advance, first_error, lacks_header
+from dbhone.compilation.build_log import advance, first_error, lacks_header, last_step
 
 CMAKE = """\
 $ cmake -G Ninja -S /source -B . -DERROR=no
@@ -57,12 +57,27 @@ BARE = "CMake Error: The source directory does not exist.\nSpecify --help for us
             "b.c:2:1: error: 'x' undeclared",
         ),
         ("make: *** [Makefile:3: all] Error 2\n", "make: *** [Makefile:3: all] Error 2"),
+        (
+            "make -C error all\nld: cannot find -lz\nmake: *** [x] Error 1\n",
+            "make: *** [x] Error 1",
+        ),
+        (
+            "x: error while loading shared libraries: y\n",
+            "x: error while loading shared libraries: y",
+        ),
+        ("Error copying file a to b.\n", "Error copying file a to b."),
         ("all went well\n", None),
         ("", None),
     ],
 )
 def test_the_first_error_is_reported_with_its_reason(log: str, cause: str | None) -> None:
     assert first_error(log) == cause
+
+
+def test_what_an_earlier_step_printed_is_no_error_of_the_last_one() -> None:
+    log = "$ ./configure\ntest.c:1: error: no\n$ make -Dx='error: '\nb.c:2: error: yes\n"
+    assert first_error(last_step(log)) == "b.c:2: error: yes"
+    assert last_step("$ make\nall\n") == "$ make\nall\n"
 
 
 def test_a_long_error_is_cut() -> None:

@@ -55,7 +55,7 @@ def test_a_linker_that_is_missing_is_named(session: Session, tree: SourceTree) -
     spec = make_spec(tree, linker="none-such")
     with pytest.raises(ToolError, match="the linker none-such is not installed") as error:
         builder.make(spec, session, lambda _: None)
-    assert error.value.hint == "install it: apt-get install none-such, or name another linker"
+    assert (error.value.hint or "").endswith("recommends none-such; or name another linker")
 
 
 def test_gcc_calls_no_linker_by_its_own_version(

@@ -91,4 +91,4 @@ def test_of_the_users_libraries_only_those_that_a_build_takes_are_inputs(
 def test_what_names_nothing_or_the_distributions_leaves_the_digest_as_it_was(
     option: str,
 ) -> None:
-    assert named_paths.named_paths((option,), ()) == ()
+    assert named_paths.named_paths((option,), ()) == {}

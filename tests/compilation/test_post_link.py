@@ -14,16 +14,23 @@ import pytest
 
 from dbhone.compilation import bolt as bolts
 from dbhone.compilation import builder, post_link, profile
-from dbhone.compilation.bolt import find_bolt, find_usable_bolt
+from dbhone.compilation.bolt import BoltTool, find_bolt, find_usable_bolt
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.places import counters_name
 from dbhone.compilation.post_link import PostLinkSpec
-from dbhone.compilation.profile import FinishedTraining, Profile
+from dbhone.compilation.profile import Profile
 from dbhone.compilation.profile_counts import counters_of, counters_of_build
 from dbhone.compilation.toolchain import find_compiler
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
-from dbhone.errors import BuildError, MachineError, ProfileError, ToolError, UntrustedFileError
+from dbhone.errors import (
+    BuildError,
+    MachineError,
+    NoSpaceError,
+    ProfileError,
+    ToolError,
+    UntrustedFileError,
+)
 from dbhone.session import Session
 from dbhone.source.tree import SourceTree
 from tests.compilation.tiny import make_spec, make_tree, output_of
@@ -82,16 +89,9 @@ def trained(build: Build, session: Session, folder: Path) -> Profile:
         env = os.environ | counters.environment
         subprocess.run([build.path("program")], env=env, check=True, capture_output=True)
         counters.gather()
-    training = FinishedTraining(
-        build=build,
-        compiler=compiler,
-        counters=counters,
-        key=profile.training_key(build, ["main"]),
-        began=began,
-        trained_on=("main",),
-        seconds=1.0,
+    return profile.collect(
+        build, counters, ["main"], session, began=began, trained_on=("main",), seconds=1.0
     )
-    return profile.collect(training, session)
 
 
 def instrumented(linked: Build, session: Session) -> Build:
@@ -222,6 +222,35 @@ def test_a_function_that_stops_bolt_is_known_by_its_message() -> None:
     assert bolts.stuck_function("BOLT-ERROR: no such file") is None
     assert bolts.skipping(("ExecInterpExpr",)) == ("-skip-funcs=ExecInterpExpr([./].*)?",)
     assert bolts.skipping(()) == ()
+
+
+def failing_bolt(path: Path, says: str) -> BoltTool:
+    """Return a BOLT that stops at a function, and says this once it leaves the function alone."""
+    stuck = "BOLT-ERROR: x in function work. Consider adding this function to --skip-funcs=..."
+    script = f'case "$*" in *-skip-funcs*) echo "{says}" ;; *) echo "{stuck}" ;; esac; exit 1'
+    return BoltTool(path=put_program(path, script), version="99.0.0")
+
+
+def test_the_failure_after_a_skipped_function_has_its_own_cause(
+    linked: Build, session: Session, tmp_path: Path
+) -> None:
+    bolt = failing_bolt(tmp_path / "bin" / "llvm-bolt", "BOLT-ERROR: something else")
+    spec = dataclasses.replace(spec_of(linked, Pass.POST_LINK_INSTRUMENT), bolt=bolt)
+    with pytest.raises(BuildError, match=r"failed: BOLT-ERROR: something else$") as got:
+        post_link.make(spec, session, print)
+    assert got.value.log is not None
+    assert "in function work" in got.value.log.read_text()
+
+
+def test_a_full_disk_is_reported_also_if_there_is_no_room_for_the_log(
+    linked: Build, session: Session, tmp_path: Path
+) -> None:
+    bolt = failing_bolt(tmp_path / "bin" / "llvm-bolt", "No space left on device")
+    spec = dataclasses.replace(spec_of(linked, Pass.POST_LINK_INSTRUMENT), bolt=bolt)
+    session.home.logs.rename(tmp_path / "elsewhere")
+    with pytest.raises(NoSpaceError, match="while laying out the code") as got:
+        post_link.make(spec, session, print)
+    assert got.value.log is None
 
 
 def test_a_missing_bolt_is_told_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shutil
 import subprocess
@@ -16,8 +15,8 @@ from dbhone import process
 from dbhone.compilation import builder, kept_builds, profile
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
-from dbhone.compilation.profile import FinishedTraining, Profile
-from dbhone.compilation.profile_counts import Counters, counters_of_build
+from dbhone.compilation.profile import Profile
+from dbhone.compilation.profile_counts import Counters, counters_of, counters_of_build
 from dbhone.compilation.toolchain import find_compiler, installed
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
@@ -26,10 +25,10 @@ from dbhone.home import Home
 from dbhone.process import can_enclose
 from dbhone.session import Session, open_session
 from dbhone.source.tree import SourceTree
-from tests.compilation.compilers import GCC
 from tests.compilation.plain_build import plain_build
 from tests.compilation.tiny import WORK, Tiny, make_spec, make_tree, output_of
-from tests.compilation.trainings import instrumented, train, training
+from tests.compilation.trainings import collect, instrumented, train
+from tests.files import put
 
 
 def test_a_trained_build_uses_its_profile(
@@ -134,26 +133,26 @@ def test_a_training_is_found_again(tree: SourceTree, session: Session, compiler:
 
 def test_no_counters_are_an_error(tree: SourceTree, session: Session, compiler: str) -> None:
     build = instrumented(tree, session, compiler)
-    empty = session.workdir("counters")
+    empty = counters_of(find_compiler(compiler), session.workdir("counters"), session)
     with pytest.raises(ProfileError, match="the training left no profile"):
-        profile.collect(training(build, empty, session, compiler, began=0.0), session)
+        collect(build, empty, session, began=0.0)
 
 
 def test_counters_from_before_the_training_are_an_error(tree: SourceTree, session: Session) -> None:
     build = instrumented(tree, session, "gcc")
-    counters = session.workdir("counters")
-    (counters / "old.gcda").write_bytes(b"")
-    os.utime(counters / "old.gcda", (1, 1))
+    counters = counters_of(find_compiler("gcc"), session.workdir("counters"), session)
+    old = put(counters.folder / "old.gcda")
+    os.utime(old, (1, 1))
     with pytest.raises(ProfileError, match="1 profile files are older than the training"):
-        profile.collect(training(build, counters, session, "gcc", began=time.time()), session)
+        collect(build, counters, session, began=time.time())
 
 
 def test_counters_that_count_nothing_are_an_error(tree: SourceTree, session: Session) -> None:
     build = instrumented(tree, session, "gcc")
-    counters = session.workdir("counters")
-    (counters / "empty.gcda").write_bytes(b"")
+    counters = counters_of(find_compiler("gcc"), session.workdir("counters"), session)
+    put(counters.folder / "empty.gcda")
     with pytest.raises(ProfileError, match="executed no instrumented function"):
-        profile.collect(training(build, counters, session, "gcc", began=0.0), session)
+        collect(build, counters, session, began=0.0)
 
 
 def test_a_profile_of_another_source_is_refused(
@@ -213,12 +212,7 @@ def test_a_context_sensitive_profile_is_counted_in_what_the_first_one_made(
     env = os.environ | counters.environment
     subprocess.run([build.path("program")], env=env, check=True, capture_output=True)
     assert counters.read().functions_executed > 0
-    second = profile.collect(
-        dataclasses.replace(
-            training(build, counters.folder, session, "clang", began=began), counters=counters
-        ),
-        session,
-    )
+    second = collect(build, counters, session, began=began)
     assert second.digest != first.digest
     last = make_spec(tree, "cspgo", compiler="clang", pass_=Pass.USE, profile=second)
     finished = builder.make(last, session, print)
@@ -249,16 +243,7 @@ def keep_same(source: str, session: Session, *, data: str = "counts") -> tuple[B
     build = plain_build(session.workdir("build"), inputs, source_digest=source, digest=source)
     counters = SameCounters(session.workdir("counters"), session)
     (counters.folder / "work.gcda").write_text(data)
-    finished = FinishedTraining(
-        build=build,
-        compiler=GCC,
-        counters=counters,
-        key=profile.training_key(build, ["main"]),
-        began=0.0,
-        trained_on=("main",),
-        seconds=1.5,
-    )
-    return build, profile.collect(finished, session)
+    return build, collect(build, counters, session, began=0.0, workload=["main"])
 
 
 def test_equal_profiles_of_two_sources_are_two(session: Session) -> None:
@@ -285,4 +270,6 @@ def test_a_profile_in_a_folder_of_before_is_found_by_the_source_that_it_is_of(
     assert profile.find_profile(session.home, build, ["main"]) is not None
     assert profile.find_used(session.home, build, kept.trained()) is not None
     assert profile.find_profile(session.home, other, ["main"]) is None
-    assert profile.find_used(session.home, other, kept.trained()) is None
+    assert profile.find_used(session.home, other, None) is None
+    with pytest.raises(ProfileError, match="no longer kept"):
+        profile.find_used(session.home, other, kept.trained())

@@ -89,10 +89,10 @@ def test_the_assembler_and_the_linker_that_a_compiler_calls_are_known(path: Path
     says = f"-print*) echo {own / 'ld'};; *) echo clang version 19.1.0"
     put_program(path / "clang", f'case "$1" in {says};; esac')
     gcc, clang = find_compiler("gcc"), find_compiler("clang")
-    assert gcc.assembler is not None and gcc.assembler.identity.startswith("GNU assembler 2.40")
-    assert gcc.linker is not None and gcc.linker.path == path / "ld"
+    assert gcc.assembler is not None and gcc.assembler.startswith("GNU assembler 2.40")
+    assert gcc.linker is not None and gcc.linker.startswith("GNU ld 2.40")
     assert clang.assembler is None
-    assert clang.linker is not None and clang.linker.identity.startswith("LLD 19.1")
+    assert clang.linker is not None and clang.linker.startswith("LLD 19.1")
 
 
 def test_a_library_that_came_with_a_program_tells_it_from_others(tmp_path: Path) -> None:

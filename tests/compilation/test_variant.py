@@ -204,7 +204,6 @@ def test_what_the_machine_lacks_is_named(tmp_path: Path) -> None:
 def context_of(compiler: Compiler) -> FlagContext:
     return FlagContext(
         family=compiler.family,
-        major=compiler.major,
         pass_=Pass.PLAIN,
         profile="",
         build_folder="",

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from pathlib import Path
 
 from dbhone.compilation import builder, profile
 from dbhone.compilation.manifest import Build
-from dbhone.compilation.profile import FinishedTraining, Profile
-from dbhone.compilation.profile_counts import counters_of
+from dbhone.compilation.profile import Profile
+from dbhone.compilation.profile_counts import Counters, counters_of
 from dbhone.compilation.toolchain import find_compiler
 from dbhone.compilation.transforms.base import Pass
 from dbhone.session import Session
@@ -23,23 +22,16 @@ def instrumented(tree: SourceTree, session: Session, compiler: str) -> Build:
     return builder.make(spec, session, print)
 
 
-def training(
+def collect(
     build: Build,
-    counters: Path,
+    counters: Counters,
     session: Session,
-    compiler: str,
     *,
     began: float,
     workload: object = ("main",),
-) -> FinishedTraining:
-    return FinishedTraining(
-        build=build,
-        compiler=find_compiler(compiler),
-        counters=counters_of(find_compiler(compiler), counters, session),
-        key=profile.training_key(build, workload),
-        began=began,
-        trained_on=("main",),
-        seconds=1.5,
+) -> Profile:
+    return profile.collect(
+        build, counters, workload, session, began=began, trained_on=("main",), seconds=1.5
     )
 
 
@@ -52,9 +44,8 @@ def train(
     workload: object = ("main",),
 ) -> Profile:
     build = build or instrumented(tree, session, compiler)
-    counters = session.workdir("counters")
-    env = os.environ | counters_of(find_compiler(compiler), counters, session).environment
+    counters = counters_of(find_compiler(compiler), session.workdir("counters"), session)
+    env = os.environ | counters.environment
     began = time.time()
     subprocess.run([build.path("program")], env=env, check=True, capture_output=True)
-    finished = training(build, counters, session, compiler, began=began, workload=workload)
-    return profile.collect(finished, session)
+    return collect(build, counters, session, began=began, workload=workload)

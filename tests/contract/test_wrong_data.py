@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from dbhone.compilation.bolt import read_report, stuck_function
 from dbhone.compilation.compile_commands import read_commands
-from dbhone.compilation.manifest import read_build
+from dbhone.compilation.manifest import FILE, read_build
 from dbhone.compilation.printed_counts import bolt_branches, clang_functions, gcc_functions
 from dbhone.dbms.base_server import server_systems
 from dbhone.errors import HoneError, ProfileError
@@ -288,10 +288,9 @@ COMMAND += ', "folder": ".", "argv": ["-c", "a.c", "-o", "a.o"]}\n'
 def test_the_files_of_builds(manifest: str, commands: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "build.json").write_text(manifest, errors="surrogatepass")
+        (folder / FILE).write_text(manifest, errors="surrogatepass")
         (folder / "commands").write_text(commands, errors="surrogatepass")
-        with only_our_errors():
-            read_build(folder)
+        read_build(folder)
         with only_our_errors():
             read_commands(folder / "commands")
 

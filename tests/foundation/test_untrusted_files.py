@@ -10,7 +10,7 @@ import pytest
 
 from dbhone.errors import UntrustedFileError
 from dbhone.files import digest_of_tree, tree_size
-from dbhone.untrusted_files import open_folders, read_untrusted, remove_tree, walk
+from dbhone.untrusted_files import keep_untrusted, open_folders, read_untrusted, remove_tree, walk
 
 
 def nested(folder: Path, depth: int) -> Path:
@@ -33,6 +33,15 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     path.write_bytes(b"one two")
     assert read_untrusted(path) == b"one two"
     assert read_untrusted(path, start=4) == b"two"
+
+
+def test_a_file_is_kept_if_that_is_possible(tmp_path: Path) -> None:
+    log, kept = tmp_path / "log", tmp_path / "kept"
+    log.write_bytes(b"a" * 100)
+    assert keep_untrusted(log, kept, limit=10) == kept
+    assert kept.read_bytes() == b"aaaaa\n[...]\naaaaa"
+    assert keep_untrusted(tmp_path / "none", kept, limit=10) is None
+    assert not kept.exists()
 
 
 def test_a_fifo_does_not_hold_its_reader(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import load_dbms
-from dbhone.errors import PackageError
+from dbhone.errors import PackageError, SourceError
 from dbhone.home import Home
 from dbhone.package.content import content_of, public_training, without_paths
 from tests.package.builds import put_tree, server_build
@@ -65,8 +65,15 @@ def test_a_package_encloses_the_licence_of_its_source(
 
 
 def test_a_build_whose_source_is_gone_is_not_packed(home: Home, tmp_path: Path) -> None:
-    with pytest.raises(PackageError, match="its source tree, which is no longer kept"):
+    with pytest.raises(SourceError, match=r"the source tree of this build, .*, is no longer kept"):
         content_of(server_build(tmp_path, "0" * 64), home)
+
+
+def test_a_build_whose_source_has_no_licence_is_not_packed(home: Home, tmp_path: Path) -> None:
+    with pytest.raises(
+        PackageError, match=r"has no .*COPYING.*, and hone makes no package without"
+    ):
+        content_of(server_build(tmp_path, put_tree(home, "README.txt")), home)
 
 
 def test_a_link_of_the_source_puts_no_file_from_outside_into_a_package(

@@ -109,4 +109,4 @@ def test_without_apt_the_error_says_what_to_install(
     monkeypatch.setenv("PATH", "/nowhere")
     error = refused(session, "deb:tiny-server")
     assert isinstance(error, ToolError)
-    assert "apt-get is missing" in error.message
+    assert "needs apt-get and dpkg-deb, which" in error.message

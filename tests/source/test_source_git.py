@@ -181,7 +181,7 @@ def test_a_missing_git_is_reported_with_what_to_install(
     monkeypatch.setenv("PATH", "/nowhere")
     error = refused(session, repository, "main")
     assert isinstance(error, ToolError)
-    assert "git is missing" in error.message
+    assert "needs git, which this machine lacks" in error.message
     assert "recommends git" in str(error.hint)
 
 

@@ -366,6 +366,19 @@ def test_mysqls_short_list_is_of_the_tests_that_the_version_has(tmp_path: Path) 
     assert chosen == ("main.select_none", "main.type_float", "main.window_functions")
 
 
+def test_a_sqlite_whose_tests_use_no_shared_library_is_refused(tmp_path: Path) -> None:
+    programs = TEST_RUNNER.test_programs("sqlite")
+    assert programs is not None
+    put(tmp_path / "src/sqlite.h.in")
+    put(tmp_path / "VERSION", "3.48.0")
+    assert programs.recipe(request_for(programs, tmp_path)).primary == "library"
+    put(tmp_path / "VERSION", "3.49.0")
+    put(tmp_path / "auto.def")
+    with pytest.raises(UsageError, match=r"builds of SQLite 3\.49\.0") as error:
+        programs.recipe(request_for(programs, tmp_path))
+    assert error.value.hint == "verify it with --grade answers"
+
+
 def test_every_variant_of_a_library_can_be_tested() -> None:
     """The library that is tested is built as the build was, whatever its transforms are for."""
     programs = TEST_RUNNER.test_programs("sqlite")

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -18,7 +19,15 @@ from dbhone.home import Home
 from dbhone.session import open_session
 from dbhone.verification.checks.base import Read, RegressionTests, TestCommand, TestJob, TestList
 from dbhone.verification.harness import TestHarness
-from dbhone.verification.outcome import RUNNER, Evidence, Grade, Status, TestResult, compare
+from dbhone.verification.outcome import (
+    RUNNER,
+    Evidence,
+    Grade,
+    Status,
+    TestResult,
+    compare,
+    worse_of,
+)
 from dbhone.verification.regression_run import RegressionRun
 from dbhone.verification.verify import Verification
 from tests.compilation.plain_build import plain_build
@@ -83,7 +92,6 @@ def harness(tmp_path: Path) -> Iterator[TestHarness]:
         pretended = SimpleNamespace(
             session=session,
             notify=lambda _: None,
-            check_needs=lambda _: None,
             tests_of=lambda *_: tmp_path / "tests",
             tree_of=lambda _: None,
             exclusive=contextlib.nullcontext,
@@ -92,8 +100,9 @@ def harness(tmp_path: Path) -> Iterator[TestHarness]:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> RegressionRun:
-    return RegressionRun(regression=Numbered(), list=LIST, build=server_build(tmp_path, "f" * 64))
+def run(tmp_path: Path, harness: TestHarness) -> RegressionRun:
+    build = server_build(tmp_path, "f" * 64)
+    return RegressionRun(regression=Numbered(), list=LIST, build=build, harness=harness)
 
 
 def ends(monkeypatch: pytest.MonkeyPatch, *endings: process.Finished) -> Iterator[process.Finished]:
@@ -130,57 +139,56 @@ def repeats(monkeypatch: pytest.MonkeyPatch, *endings: process.Finished) -> list
 def test_a_list_that_was_cut_off_with_the_base_is_an_error_and_is_run_again_the_next_time(
     ending: process.Finished,
     said: str,
-    harness: TestHarness,
     run: RegressionRun,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     left = ends(monkeypatch, ending, WHOLE)
     with pytest.raises(DriverError, match=f"parallel, with the base: the runner {said}") as error:
-        run.base_result(harness)
+        run.base_result()
     assert error.value.log is not None
     assert "ok 1" in error.value.log.read_text()
-    assert [test.name for test in run.base_result(harness).tests] == ["1", "2", "3"]
-    assert run.base_result(harness).cut_off is None
+    assert [test.name for test in run.base_result().tests] == ["1", "2", "3"]
+    assert run.base_result().cut_off is None
     assert next(left, None) is None
 
 
 def test_a_list_that_was_cut_off_twice_with_the_candidate_is_failed_and_not_kept(
-    harness: TestHarness, run: RegressionRun, monkeypatch: pytest.MonkeyPatch
+    run: RegressionRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left = ends(monkeypatch, WHOLE, GAVE_UP, LATE, WHOLE)
-    base = run.base_result(harness, again=True)
-    first = run.result(harness, again=True)
+    base = run.base_result(again=True)
+    first = run.result(again=True)
     assert [failure.test for failure in compare(base, first).failures] == [RUNNER]
-    compared = compare(base, run.attempted_twice(harness, base, first, FAILED))
+    compared = compare(base, run.once_more(first, FAILED, partial(worse_of, base, first)))
     assert [failure.test for failure in compared.failures] == [RUNNER]
     assert compared.undecided == ("2", "3")
     assert compared.failures[-1].difference == "the runner did not end within 900 s and was stopped"
-    assert not compare(base, run.result(harness)).failures
+    assert not compare(base, run.result()).failures
     assert next(left, None) is None
 
 
 def test_a_list_that_was_cut_off_only_once_counts_as_the_second_run_found_it(
-    harness: TestHarness, run: RegressionRun, monkeypatch: pytest.MonkeyPatch
+    run: RegressionRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends(monkeypatch, WHOLE, KILLED, WHOLE)
-    base = run.base_result(harness, again=True)
-    first = run.result(harness, again=True)
-    compared = compare(base, run.attempted_twice(harness, base, first, FAILED))
+    base = run.base_result(again=True)
+    first = run.result(again=True)
+    compared = compare(base, run.once_more(first, FAILED, partial(worse_of, base, first)))
     assert compared.failures == ()
     assert (compared.proving, compared.undecided) == (3, (RUNNER,))
-    assert run.result(harness).attempts == 2
+    assert run.result().attempts == 2
 
 
 def test_a_list_that_was_cut_off_the_second_time_only_counts_as_both_attempts_found_it(
-    harness: TestHarness, run: RegressionRun, monkeypatch: pytest.MonkeyPatch
+    run: RegressionRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends(monkeypatch, WHOLE, ONE_FAILS, KILLED)
-    base = run.base_result(harness, again=True)
-    first = run.result(harness, again=True)
-    compared = compare(base, run.attempted_twice(harness, base, first, FAILED))
+    base = run.base_result(again=True)
+    first = run.result(again=True)
+    compared = compare(base, run.once_more(first, FAILED, partial(worse_of, base, first)))
     assert [failure.test for failure in compared.failures] == ["1"]
     assert compared.undecided == (RUNNER,)
-    assert run.result(harness).attempts == 2
+    assert run.result().attempts == 2
 
 
 @pytest.fixture

@@ -19,17 +19,18 @@ _PROGRAM = 0o755
 _DATA = 0o644
 
 
-def is_made(artifact: Artifact, objects: Path, tree: Path) -> bool:
-    """Return whether a build of the source ``tree`` made this artifact in ``objects``."""
-    path = real_path(objects / artifact.made)
-    if artifact.tree:
-        return path.is_dir() and path.is_relative_to(objects.resolve())
-    return _may_copy(path, (objects.resolve(), tree.resolve()))
+def keep(artifact: Artifact, objects: Path, tree: Path, result: Path) -> KeptFile | None:
+    """Copy an artifact that was made in ``objects``, of a source tree, into ``result``.
 
-
-def keep(artifact: Artifact, objects: Path, tree: Path, result: Path) -> KeptFile:
-    """Copy an artifact that was made in ``objects``, of a source tree, into ``result``."""
+    Return None if the build did not make it there, or has put something else in its place.
+    """
     source, target = real_path(objects / artifact.made), result / artifact.kept
+    if artifact.tree:
+        made = source.is_dir() and source.is_relative_to(objects.resolve())
+    else:
+        made = _may_copy(source, (objects.resolve(), tree.resolve()))
+    if not made:
+        return None
     target.parent.mkdir(parents=True, exist_ok=True)
     if artifact.tree:
         copy_readable(source, target, tree)

@@ -9,7 +9,11 @@ from pathlib import Path
 
 from dbhone.compilation.compile_commands import count_commands
 
-_ERROR_LINE = re.compile(r"\berror[: ]|\*\*\* ", re.IGNORECASE)
+_ERROR_LINE = re.compile(r"\berror(?::| while )|^error |\*\*\* ", re.IGNORECASE)
+"""An error of a compiler, linker or loader, of a program such as cmake -E, or of make itself.
+
+The word alone is also the name of a folder, as in PostgreSQL's ``make -C error all``.
+"""
 _NO_ERROR = ("$ ", "-- ")
 """The beginnings of the line with the command, and of CMake's lines about its checks."""
 _EXCERPT = re.compile(r"\s*\d*\s\|")
@@ -18,6 +22,11 @@ _CMAKE = re.compile(r"CMake Error(?: at (\S+) \(.*\):|: |:$)")
 _NO_HEADER = re.compile(r"fatal error: .*(?:No such file or directory|file not found)")
 """The message of gcc and clang for a missing header."""
 _LONGEST = 300
+
+
+def last_step(text: str) -> str:
+    """Return the part of a log that begins with the command of the last step."""
+    return text[text.rfind("\n$ ") + 1 :]
 
 
 def first_error(text: str) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import sys
 import time
 from datetime import UTC, datetime
@@ -15,8 +14,8 @@ from dbhone import process
 from dbhone.account import Tenant
 from dbhone.command import Command
 from dbhone.compilation import kept_builds, layouts
-from dbhone.compilation.artifacts import is_made, keep
-from dbhone.compilation.build_log import advance, first_error, lacks_header
+from dbhone.compilation.artifacts import keep
+from dbhone.compilation.build_log import advance, first_error, lacks_header, last_step
 from dbhone.compilation.compile_commands import CompileCommand, read_commands
 from dbhone.compilation.compliance import (
     WRONG_PROFILE,
@@ -47,13 +46,12 @@ from dbhone.errors import (
     MachineError,
     NoSpaceError,
     ProfileError,
-    ToolError,
     says_disk_full,
 )
-from dbhone.requirements import Requirement, RequirementKind, missing
+from dbhone.requirements import Requirement, RequirementKind, missing, require
 from dbhone.session import Notify, Session
 from dbhone.tenant import tenancy
-from dbhone.untrusted_files import read_untrusted
+from dbhone.untrusted_files import keep_untrusted, read_untrusted
 
 _POLL_SECONDS = 2.0
 """Seconds between two reports of how far compiling is."""
@@ -96,13 +94,7 @@ def _check_programs(spec: BuildSpec) -> None:
         known.get(name) or Requirement(name=name, package=name)
         for name in dbms.required_programs(tree)
     )
-    lacking = missing(programs)
-    if lacking:
-        names = " and ".join(need.name for need in lacking.requirements)
-        raise ToolError(
-            f"building {dbms.title} needs {names}, which this machine lacks",
-            hint=f"install it: {lacking.line()}",
-        )
+    require(programs, f"building {dbms.title}")
 
 
 def _check_folder(folder: Path) -> None:
@@ -261,7 +253,8 @@ class _Making:
         if has_wrong_profile(self.spec, text.encode()):
             return ProfileError(WRONG_PROFILE, log=kept)
         what = f"building {self.spec.dbms.title} as {self.spec.inputs.variant.name} failed"
-        cause = self.tenant.exceeded() or first_error(text) or f"{step.argv[0]} {finished.ending()}"
+        ending = f"{step.argv[0]} {finished.ending()}"
+        cause = self.tenant.exceeded() or first_error(last_step(text)) or ending
         return BuildError(f"{what}: {cause}", hint=self._advice(step, cause, kept), log=kept)
 
     def _advice(self, step: BuildStep, cause: str, log: Path | None) -> str | None:
@@ -279,12 +272,7 @@ class _Making:
     def _keep_log(self) -> Path | None:
         """Keep the log of a build that failed; None if there is no room even for that."""
         kept = self.session.home.logs / f"build-{self.digest[:12]}.log"
-        try:
-            shutil.copyfile(self.places.log, kept)
-        except OSError:
-            kept.unlink(missing_ok=True)
-            return None
-        return kept
+        return keep_untrusted(self.places.log, kept, limit=_LONGEST_LOG)
 
     def _manifest(self, recipe: Recipe, flags: Flags, seconds: float) -> Manifest:
         spec = self.spec
@@ -339,12 +327,11 @@ class _Making:
         files = {}
         self.places.redirect_links(self.sandbox)
         for artifact in recipe.artifacts:
-            if not is_made(artifact, self.places.objects, self.spec.tree.path):
+            kept = keep(artifact, self.places.objects, self.spec.tree.path, self.places.result)
+            if kept is None:
                 raise BuildError(
                     f"the build ended without an error but made no {artifact.made}",
                     log=self._keep_log(),
                 )
-            files[artifact.name] = keep(
-                artifact, self.places.objects, self.spec.tree.path, self.places.result
-            )
+            files[artifact.name] = kept
         return files

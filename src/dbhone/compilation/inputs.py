@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator
 
 from dbhone.compilation.variant import USUAL, Variant, parse_variant
-from dbhone.errors import UsageError
+from dbhone.errors import HoneError, UsageError
 from dbhone.measurement.record import READY_MADE
 from dbhone.source.kinds.base import kind_of, parse_reference
 
@@ -20,9 +20,23 @@ Words = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(strict=
 
 USUAL_COMPILER = "gcc"
 """What compiles if nobody names a compiler."""
+
+
+def _variant(value: object) -> Variant:
+    """Return the variant that ``value`` is or names. Raises ValueError, as pydantic wants it."""
+    if isinstance(value, Variant):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("a variant is a text")
+    try:
+        return parse_variant(value)
+    except HoneError as error:
+        raise ValueError(error.message) from error
+
+
 _VariantByName = Annotated[
     Variant,
-    PlainValidator(lambda value: value if isinstance(value, Variant) else parse_variant(value)),
+    PlainValidator(_variant),
     PlainSerializer(lambda variant: variant.name, return_type=str),
 ]
 _IN_COMMANDS = frozenset({"dbms", "source", "variant", "compiler", "fixes", "profile_source"})
@@ -86,12 +100,14 @@ class BuildInputs(BuildKeys):
     @property
     def label(self) -> str:
         """The inputs beside DBMS and source, for people: ``rel+lto -DX=1 with gcc``."""
-        linker = (f"linker={self.linker}",) if self.linker else ()
-        rules = (f"packaging={self.packaging}",) if self.packaging else ()
-        profile = (f"profile={self.profile_source}",) if self.profile_source else ()
-        layouts = (f"layouts={self.layouts}",) if self.layouts else ()
-        targets = (f"targets={self.targets}",) if self.targets else ()
-        rest = (*linker, *rules, *targets, *profile, *layouts)
+        named = {
+            "linker": self.linker,
+            "packaging": self.packaging,
+            "targets": self.targets,
+            "profile": self.profile_source,
+            "layouts": self.layouts,
+        }
+        rest = (f"{name}={value}" for name, value in named.items() if value)
         words = " ".join((self.variant.name, *self.options, *self.fixes, *rest))
         return words if self.variant.ready_made else f"{words} with {self.compiler}"
 

@@ -13,7 +13,6 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.dbms.base import LIBRARIES_VARIABLE
@@ -29,18 +28,6 @@ _SYSTEM = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NamedPath:
-    """A file or a folder that is an input of a build."""
-
-    path: Path
-
-    @property
-    def identity(self) -> str:
-        """What tells it from what was there before, or may be there later."""
-        return _identity(self.path)
-
-
 def paths_in(option: str) -> tuple[Path, ...]:
     """Return the paths that a build option names, whether there is anything or not."""
     return tuple(map(Path, _PATH.findall(option)))
@@ -51,16 +38,18 @@ def is_of_system(path: Path) -> bool:
     return _SYSTEM.fullmatch(str(path)) is not None
 
 
-def named_paths(options: Iterable[str], words: Iterable[str]) -> tuple[NamedPath, ...]:
-    """Return what options name, and what of the user's libraries is in the words of a recipe."""
+def named_paths(options: Iterable[str], words: Iterable[str]) -> dict[Path, str]:
+    """Return what options name, and what of the user's libraries is in the words of a recipe.
+
+    With each path is what tells its content from what was there before, or may be there later.
+    """
     named = {path for option in options for path in paths_in(option)}
     named = {path for path in named if not is_of_system(path)}
     libraries = library_folder()
     if libraries is not None:
         inside = re.compile(re.escape(str(libraries)) + r"(?:/[^=:;\s]+)?(?![^/=:;\s])")
         named |= {Path(found) for word in words for found in inside.findall(word)}
-    there = (path for path in sorted(named) if path.is_file() or path.is_dir())
-    return tuple(map(NamedPath, there))
+    return {path: _identity(path) for path in sorted(named) if path.is_file() or path.is_dir()}
 
 
 def library_folder() -> Path | None:

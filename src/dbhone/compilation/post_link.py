@@ -18,6 +18,7 @@ from dbhone.command import Command
 from dbhone.compilation import bolt as bolts
 from dbhone.compilation import kept_builds
 from dbhone.compilation.bolt import BoltReport, BoltTool
+from dbhone.compilation.build_log import last_step
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import FILE, LOG, Build, KeptFile, Manifest, PostLinkRecord
 from dbhone.compilation.places import counters_folder
@@ -31,7 +32,7 @@ from dbhone.sandbox import Sandbox, longest_file
 from dbhone.session import Notify, Session
 from dbhone.source.elf import section_sizes
 from dbhone.tenant import tenancy
-from dbhone.untrusted_files import open_untrusted, read_untrusted
+from dbhone.untrusted_files import keep_untrusted, open_untrusted, read_untrusted
 
 FORMAT = 1
 """Grows when builds made by an older hone must not be taken for builds of this one."""
@@ -140,14 +141,15 @@ class _Making:
             self.notify("adding counters" if self.spec.pass_.trains else "laying out the code")
             finished = self._optimise(skipped)
             seconds += finished.seconds
-            printed = read_untrusted(self.log, limit=_LONGEST_LOG).decode("utf-8", "replace")
+            log = read_untrusted(self.log, limit=_LONGEST_LOG)
+            printed = last_step(log.decode("utf-8", "replace"))
             if finished.ok:
                 break
-            stuck = bolts.stuck_function(printed.rpartition("\n$ ")[2])
+            stuck = bolts.stuck_function(printed)
             if stuck is None or stuck in skipped or len(skipped) >= _MOST_SKIPPED:
                 raise self._failure(printed, finished)
             skipped = (*skipped, stuck)
-        report = bolts.read_report(printed.rpartition("\n$ ")[2])
+        report = bolts.read_report(printed)
         self._replace()
         return kept_builds.keep_build(
             self.result, self._manifest(report, seconds, skipped), self.session
@@ -206,13 +208,13 @@ class _Making:
 
     def _failure(self, printed: str, finished: process.Finished) -> HoneError:
         kept = self.session.home.logs / f"post-link-{self.digest[:12]}.log"
-        shutil.copyfile(self.log, kept)
+        log = keep_untrusted(self.log, kept, limit=_LONGEST_LOG)
         if says_disk_full(printed):
-            return NoSpaceError("no space left on the disk while laying out the code", log=kept)
+            return NoSpaceError("no space left on the disk while laying out the code", log=log)
         lines = (line for line in printed.splitlines() if "BOLT-ERROR" in line)
         cause = self.tenant.exceeded() or next(lines, f"it {finished.ending()}")
         return BuildError(
-            f"{self.spec.bolt.label} failed: {cause}", hint="read the log's last lines", log=kept
+            f"{self.spec.bolt.label} failed: {cause}", hint="read the log's last lines", log=log
         )
 
     def _manifest(self, report: BoltReport, seconds: float, skipped: tuple[str, ...]) -> Manifest:

@@ -9,7 +9,6 @@ from dbhone.account import take_back
 from dbhone.compilation.counter_tool import MERGED
 from dbhone.compilation.manifest import Build, TrainedProfile
 from dbhone.compilation.profile_counts import Counters
-from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import CompilerFamily
 from dbhone.errors import ProfileError
 from dbhone.files import digest_of, digest_of_tree, open_to_all, publish, write_whole
@@ -105,8 +104,13 @@ def find_profile(home: Home, build: Build, workload: object) -> Profile | None:
     return found
 
 
-def find_used(home: Home, build: Build, used: TrainedProfile) -> Profile | None:
-    """Return a profile that a build has taken, None if the home does not hold it."""
+def find_used(home: Home, build: Build, used: TrainedProfile | None) -> Profile | None:
+    """Return the profile that a build has taken, None if it took none.
+
+    Raises ProfileError if the home no longer holds it.
+    """
+    if used is None:
+        return None
     manifest = build.manifest
     source = None if manifest.inputs.profile_source else manifest.source_digest
     for folder in sorted(home.profiles.iterdir()):
@@ -117,7 +121,9 @@ def find_used(home: Home, build: Build, used: TrainedProfile) -> Profile | None:
             and found.facts.fits(source_digest=source, compiler_identity=manifest.compiler_identity)
         ):
             return found
-    return None
+    raise ProfileError(
+        "the profile of this build is no longer kept", hint="build it again, which trains it, too"
+    )
 
 
 def _read(folder: Path) -> Profile | None:
@@ -129,57 +135,50 @@ def _read(folder: Path) -> Profile | None:
     return Profile(folder, facts) if (folder / _DATA).is_dir() else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedTraining:
-    """A finished training of an instrumented build.
+def collect(
+    build: Build,
+    counters: Counters,
+    workload: object,
+    session: Session,
+    *,
+    began: float,
+    trained_on: tuple[str, ...],
+    seconds: float,
+    iterations: int = 1,
+) -> Profile:
+    """Check the counters that the training of a build left, merge them if need be, and keep them.
 
     ``began`` is in seconds since the epoch, ``seconds`` the duration. ``iterations`` is how
-    often the whole training workload was run.
+    often the whole ``workload`` was run. Raises ProfileError if there are no counters, if they are
+    older than the training, or if no function was executed.
     """
-
-    build: Build
-    compiler: Compiler
-    counters: Counters
-    key: str
-    began: float
-    trained_on: tuple[str, ...]
-    seconds: float
-    iterations: int = 1
-
-
-def collect(training: FinishedTraining, session: Session) -> Profile:
-    """Check the counters that a training left, merge them if need be, and keep them.
-
-    Raises ProfileError if there are none, if they are older than the training, or if no
-    function was executed.
-    """
-    files = _fresh_files(training)
-    counts = training.counters.read()
+    files = _fresh_files(counters, began)
+    counts = counters.read()
     if counts.functions_executed == 0:
         raise ProfileError(
             "the training executed no instrumented function: the profile is empty",
             hint="check that the driver runs the instrumented build",
         )
-    data = training.counters.merge()
+    data = counters.merge()
     if data.is_file():
         data = data.parent
-    digest = digest_of_tree(data)
-    manifest = training.build.manifest
+    manifest = build.manifest
+    assert manifest.family is not None, "a compiler made what was trained"
     facts = ProfileFacts(
-        digest=digest,
-        family=training.compiler.family,
-        compiler_identity=training.compiler.identity,
+        digest=digest_of_tree(data),
+        family=manifest.family,
+        compiler_identity=manifest.compiler_identity,
         source_digest=manifest.source_digest,
         instrumented_build=manifest.digest,
         instrumented_seconds=manifest.pass_seconds,
-        trained_on=training.trained_on,
-        training_seconds=training.seconds,
-        training_rounds=training.iterations,
+        trained_on=trained_on,
+        training_seconds=seconds,
+        training_rounds=iterations,
         files=len(files),
         functions=counts.functions,
         functions_executed=counts.functions_executed,
     )
-    return _keep(facts, data, training.key, session)
+    return _keep(facts, data, training_key(build, workload), session)
 
 
 def _keep(facts: ProfileFacts, data: Path, key: str, session: Session) -> Profile:
@@ -196,15 +195,15 @@ def _keep(facts: ProfileFacts, data: Path, key: str, session: Session) -> Profil
     return Profile(final, facts)
 
 
-def _fresh_files(training: FinishedTraining) -> tuple[Path, ...]:
-    files = training.counters.files()
+def _fresh_files(counters: Counters, began: float) -> tuple[Path, ...]:
+    files = counters.files()
     if not files:
         raise ProfileError(
             "the training left no profile: there are no counters in its folder",
             hint="was the program killed before it could write, or could it not write there?",
         )
     # One second of slack: file systems keep coarser times than the clock.
-    stale = [path for path in files if path.stat().st_mtime < training.began - 1]
+    stale = [path for path in files if path.stat().st_mtime < began - 1]
     if stale:
         raise ProfileError(f"{len(stale)} profile files are older than the training")
     return files

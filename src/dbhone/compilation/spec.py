@@ -13,15 +13,9 @@ from dbhone.compilation.bolt import check_memory
 from dbhone.compilation.distribution_rules import SYSTEM_FILES, check_packaging
 from dbhone.compilation.host import native_cpu_flags
 from dbhone.compilation.inputs import BuildInputs
-from dbhone.compilation.named_paths import NamedPath, library_folder, named_paths, paths_in
+from dbhone.compilation.named_paths import library_folder, named_paths, paths_in
 from dbhone.compilation.profile import Profile
-from dbhone.compilation.toolchain import (
-    CalledProgram,
-    Compiler,
-    called_program,
-    identity_of,
-    version_line,
-)
+from dbhone.compilation.toolchain import Compiler, program_identity
 from dbhone.compilation.transforms.base import (
     FOLDER_PLACEHOLDER,
     PROFILE_PLACEHOLDER,
@@ -33,6 +27,7 @@ from dbhone.compilation.transforms.base import (
 from dbhone.dbms.base import BuildRequest, Dbms, Recipe, Tools, load_dbms
 from dbhone.errors import ProfileError, ToolError, UsageError, VariantError
 from dbhone.files import digest_of
+from dbhone.requirements import Missing, Requirement
 from dbhone.source.tree import SourceTree
 
 FORMAT = 1
@@ -78,10 +73,11 @@ class BuildSpec:
         variant.check_artifact(self.dbms)
         if self.dbms.needs_cxx and self.compiler.find_cxx() is None:
             name = self.compiler.cxx_name
+            need = Requirement(name=name, package=name.replace("clang++", "clang"))
             raise ToolError(
                 f"building {self.dbms.title} needs {name}, the C++ compiler that belongs to"
                 f" {self.compiler.label}, which is missing",
-                hint=f"install it: apt-get install {name.replace('clang++', 'clang')}",
+                hint=f"install it: {Missing(requirements=(need,)).line()}",
             )
         if self.pass_ not in self.inputs.variant.passes() or self.pass_.post_link:
             raise VariantError(
@@ -126,9 +122,10 @@ class BuildSpec:
                 hint="take another linker, such as mold, or leave 'linker' out",
             )
         if self._find_linker(linker) is None:
+            need = Requirement(name=_LINKER_PROGRAM + linker, package=linker)
             raise ToolError(
-                f"the linker {linker} is not installed: there is no {_LINKER_PROGRAM}{linker}",
-                hint=f"install it: apt-get install {linker}, or name another linker",
+                f"the linker {linker} is not installed: there is no {need.name}",
+                hint=f"install it: {Missing(requirements=(need,)).line()}; or name another linker",
             )
         if self.inputs.layouts and linker not in layouts.LINKERS:
             raise VariantError(
@@ -235,10 +232,12 @@ class BuildSpec:
         return self.dbms.recipe(request)
 
     @property
-    def called(self) -> tuple[CalledProgram, ...]:
-        """The assembler, and the linker that nobody names but the compiler or the variant."""
-        linker = self.compiler.linker if self._own_linker is None else self._variants_linker()
-        return self._with_assembler(linker)
+    def _called(self) -> tuple[str, ...]:
+        """The identities of the assembler and of the linker, unless the user names that one."""
+        linker, own = None, self._own_linker
+        if self.linker is None:
+            linker = program_identity(self._find_linker(own)) if own else self.compiler.linker
+        return tuple(one for one in (self.compiler.assembler, linker) if one is not None)
 
     @property
     def _own_linker(self) -> str | None:
@@ -247,32 +246,22 @@ class BuildSpec:
         named = (flag.removeprefix(_USE_LINKER) for flag in flags if flag.startswith(_USE_LINKER))
         return next(named, None)
 
-    def _variants_linker(self) -> CalledProgram | None:
-        path = None if self._own_linker is None else self._find_linker(self._own_linker)
-        return None if path is None else called_program(path)
-
-    def _with_assembler(self, linker: CalledProgram | None) -> tuple[CalledProgram, ...]:
-        """Return the assembler, and a linker unless the user names one."""
-        unnamed = linker if self.linker is None else None
-        return tuple(filter(None, (self.compiler.assembler, unnamed)))
-
     def digest(self) -> str:
         """Return the digest of all inputs. Where the home folder is does not matter."""
         recipe = self._symbolic_recipe()
-        inputs, named = self._digest_inputs(recipe), self._named(recipe)
-        if named:
-            inputs["named"] = {self._symbolic(str(each.path)): each.identity for each in named}
-        if self.called:
-            inputs["called"] = [program.identity for program in self.called]
+        inputs = self._digest_inputs(recipe)
+        words = (word for step in recipe.steps for word in step.argv)
+        if named := named_paths(self.inputs.options, words):
+            inputs["named"] = {
+                self._symbolic(str(path)): identity for path, identity in named.items()
+            }
+        if called := self._called:
+            inputs["called"] = list(called)
         return digest_of(inputs)
 
     def _symbolic_recipe(self) -> Recipe:
         flags = self._flags(PROFILE_PLACEHOLDER, FOLDER_PLACEHOLDER)
         return self.recipe(flags, _SYMBOLIC, jobs=1)
-
-    def _named(self, recipe: Recipe) -> tuple[NamedPath, ...]:
-        words = (word for step in recipe.steps for word in step.argv)
-        return named_paths(self.inputs.options, words)
 
     def _digest_inputs(self, recipe: Recipe) -> dict[str, object]:
         inputs: dict[str, object] = {
@@ -287,9 +276,9 @@ class BuildSpec:
             **self.inputs.digest_entries(),
         }
         if self.linker is not None:
-            inputs["linker_version"] = _identity_of(self._find_linker(self.linker))
+            inputs["linker_version"] = program_identity(self._find_linker(self.linker))
         if self.dbms.needs_cxx:
-            inputs["c++"] = _identity_of(self.compiler.find_cxx())
+            inputs["c++"] = program_identity(self.compiler.find_cxx())
         return inputs
 
     def _symbolic(self, word: str) -> str:
@@ -340,8 +329,3 @@ def linker_of(inputs: BuildInputs, compiler: Compiler) -> str | None:
     if inputs.linker is None and inputs.layouts:
         return layouts.usual_linker(compiler.family)
     return inputs.linker
-
-
-def _identity_of(program: Path | None) -> str | None:
-    said = None if program is None else version_line(program)
-    return None if program is None or said is None else identity_of(program, said)

@@ -38,27 +38,19 @@ _SHOWN_DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CalledProgram:
-    """A program that a compiler calls. ``identity`` tells it from others."""
-
-    path: Path
-    identity: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Compiler:
     """A C compiler. ``identity`` tells it from others and is a part of digests.
 
-    So are ``assembler`` and ``linker``, which it calls unless it is told otherwise. The assembler
-    is None for a compiler that is its own.
+    So are ``assembler`` and ``linker``, which tell from others those that it calls unless it is
+    told otherwise. The assembler is None for a compiler that is its own.
     """
 
     family: CompilerFamily
     path: Path
     version: str
     identity: str
-    assembler: CalledProgram | None = None
-    linker: CalledProgram | None = None
+    assembler: str | None = None
+    linker: str | None = None
 
     @property
     def major(self) -> int:
@@ -133,16 +125,17 @@ def find_compiler(name: str) -> Compiler:
     )
 
 
-def _called(compiler: Path, name: str) -> CalledProgram | None:
-    """Return the program of this name that a compiler calls, None if there is none."""
+def _called(compiler: Path, name: str) -> str | None:
+    """Return the identity of the program of this name that a compiler calls, None if none."""
     found = shutil.which(_name_of_called(compiler, name))
-    return None if found is None else called_program(Path(found))
+    return program_identity(Path(found) if found else None)
 
 
-def called_program(path: Path) -> CalledProgram | None:
-    """Return a program by what it says of its version, None if it says nothing."""
-    said = version_line(path)
-    return None if said is None else CalledProgram(path=path, identity=identity_of(path, said))
+def program_identity(path: Path | None) -> str | None:
+    """Return what tells a program from others, None if there is none, or it tells no version."""
+    if path is None or (said := version_line(path)) is None:
+        return None
+    return identity_of(path, said)
 
 
 def _name_of_called(compiler: Path, name: str) -> str:

@@ -123,7 +123,6 @@ class Variant:
         """Return all flags of one pass; with the default places, as they enter a digest."""
         context = FlagContext(
             family=compiler.family,
-            major=compiler.major,
             pass_=pass_,
             profile=profile,
             build_folder=build_folder,

@@ -286,9 +286,8 @@ class BuildService:
         known = profile.find_profile(self.session.home, build, workload)
         if known is not None:
             return known
-        key = profile.training_key(build, workload)
         with self._counters_folder(build) as folder:
-            return self._trained_profile(step, build, key, folder)
+            return self._trained_profile(step, build, workload, folder)
 
     @contextlib.contextmanager
     def _counters_folder(self, build: Build) -> Iterator[Path]:
@@ -299,7 +298,9 @@ class BuildService:
         with self.session.fixed_workdir(counters_name(build.digest)) as folder:
             yield folder
 
-    def _trained_profile(self, step: Train, build: Build, key: str, folder: Path) -> Profile:
+    def _trained_profile(
+        self, step: Train, build: Build, workload: object, folder: Path
+    ) -> Profile:
         compiler = self.compiler(step.inputs.compiler)
         earlier = self._trained(step.needs[1]).input_path if len(step.needs) > 1 else None
         counters = counters_of_build(build, compiler, folder, self.session, earlier)
@@ -312,17 +313,16 @@ class BuildService:
         began, clock = time.time(), time.monotonic()
         try:
             iterations = target_class(step.training.suite).train(job, self.session, self.detail)
-            training = profile.FinishedTraining(
-                build=build,
-                compiler=compiler,
-                counters=counters,
-                key=key,
+            return profile.collect(
+                build,
+                counters,
+                workload,
+                self.session,
                 began=began,
                 trained_on=step.training.trained_on,
                 seconds=time.monotonic() - clock,
                 iterations=iterations,
             )
-            return profile.collect(training, self.session)
         except UntrustedFileError as error:
             raise ProfileError(f"what was trained wrote no counters: {error.message}") from error
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from dbhone.compilation.inputs import BuildInputs
-from dbhone.compilation.manifest import Build, TrainedProfile
-from dbhone.compilation.profile import Profile, find_used
+from dbhone.compilation.manifest import Build
+from dbhone.compilation.profile import find_used
 from dbhone.compilation.variant import USUAL, parse_variant
 from dbhone.dbms.base import load_dbms
-from dbhone.errors import DriverError, ProfileError, ServerError, SourceError
+from dbhone.errors import DriverError, ServerError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.expected_answers import ExpectedAnswers
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
@@ -19,7 +19,7 @@ from dbhone.experiment.target import BuildResult, Target
 from dbhone.experiment.targets import target_class
 from dbhone.measurement.record import Design, Role, RunningServer, Step, Warning
 from dbhone.session import Notify
-from dbhone.source.tree import SourceTree, kept_tree
+from dbhone.source.tree import require_kept
 from dbhone.verification.harness import TestHarness
 from dbhone.verification.outcome import Evidence, Failure, ListComparison, Outcome
 from dbhone.verification.verify import Verification
@@ -103,27 +103,21 @@ def built_again(build: Build, service: BuildService) -> Build:
     manifest = build.manifest
     changes = {"copy_number": manifest.inputs.copy_number + 1}
     inputs = _inputs_like(build, changes, service).in_few_layouts
-    made = service.compile(inputs, manifest.compiling_pass, _kept(build, manifest.profile, service))
+    home = service.session.home
+    profile = find_used(home, build, manifest.profile)
+    made = service.compile(inputs, manifest.compiling_pass, profile)
     if manifest.post_link is not None:
-        after = _kept(build, manifest.post_link.profile, service)
+        after = find_used(home, build, manifest.post_link.profile)
         made = service.optimise(inputs, made, manifest.pass_, after)
     return made.build
 
 
-def _kept(build: Build, profile: TrainedProfile | None, service: BuildService) -> Profile | None:
-    if profile is None:
-        return None
-    kept = find_used(service.session.home, build, profile)
-    if kept is None:
-        raise ProfileError("the profile of this build is no longer kept", hint="build it again")
-    return kept
-
-
 def _inputs_like(build: Build, changes: Mapping[str, object], service: BuildService) -> BuildInputs:
     """Return the inputs of a build with changes, of the very tree that it was made of."""
-    inputs, tree = build.manifest.inputs, _tree_of(build.manifest.source_digest, build, service)
+    manifest, inputs, home = build.manifest, build.manifest.inputs, service.session.home
+    tree = require_kept(manifest.source_digest, home, manifest.source)
     if inputs.fixes:
-        tree = _tree_of(tree.origin, build, service)  # to which the fixes are applied
+        tree = require_kept(tree.origin, home, manifest.source)  # the fixes are applied to it
     service.use_tree(tree.resolved, tree)
     return inputs.model_copy(update={**changes, "source": tree.resolved})
 
@@ -147,29 +141,17 @@ def verify_build(
     builds = {_BASE: verification.base, _CANDIDATE: verification.candidate}
     answers: list[ListComparison] = []
     if workloads:
-        results = {
-            name: BuildResult(
-                build=build,
-                tree=_tree_of(build.manifest.source_digest, build, service),
-                reused=True,
-            )
-            for name, build in builds.items()
-        }
+        results = {name: _as_result(build, service) for name, build in builds.items()}
         for workload in workloads:
             with service.exclusive():
                 answers.append(_answers(results, workload, service))
     return verification.outcome(test_harness(service), tuple(answers))
 
 
-def _tree_of(digest: str, build: Build, service: BuildService) -> SourceTree:
-    """Return a tree that a build was made of. Raises SourceError if it is no longer kept."""
-    tree = kept_tree(digest, service.session.home)
-    if tree is None:
-        raise SourceError(
-            f"the source tree of this build, {build.manifest.source}, is no longer kept",
-            hint="'hone build' with the same source and variant brings it again",
-        )
-    return tree
+def _as_result(build: Build, service: BuildService) -> BuildResult:
+    manifest, home = build.manifest, service.session.home
+    tree = require_kept(manifest.source_digest, home, manifest.source)
+    return BuildResult(build=build, tree=tree, reused=True)
 
 
 def _answers(

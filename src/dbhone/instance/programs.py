@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import uuid
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from dbhone.errors import NoSpaceError, ServerError, database_says_disk_full
 from dbhone.home import Home
 from dbhone.instance.place import admit
 from dbhone.sandbox import Sandbox, longest_file
-from dbhone.untrusted_files import read_untrusted
+from dbhone.untrusted_files import keep_untrusted, read_untrusted
 
 
 def title_of(dbms: ServerDbms, installation: Installation) -> str:
@@ -129,10 +128,7 @@ def keep_log(log: Path, home: Home, name: str) -> Path | None:
     Return None if that is impossible, for example on a full disk.
     """
     kept = home.logs / f"{name}-{uuid.uuid4().hex[:8]}.log"
-    with contextlib.suppress(OSError):
-        kept.write_bytes(read_untrusted(log, limit=_LONGEST_KEPT))
-        return kept
-    return None
+    return keep_untrusted(log, kept, limit=_LONGEST_KEPT)
 
 
 def check_space(text: str, place: InstanceDir, log: Path | None) -> None:

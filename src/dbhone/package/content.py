@@ -16,7 +16,7 @@ from dbhone.package.archive import Entry
 from dbhone.package.masking import PrivatePaths
 from dbhone.source.elf import read_elf, read_glibc, read_links
 from dbhone.source.kinds.git import is_local_repository
-from dbhone.source.tree import kept_tree
+from dbhone.source.tree import require_kept
 from dbhone.untrusted_files import is_inside, walk
 from dbhone.versions import numbers
 
@@ -24,7 +24,6 @@ PACKAGES = "packages"
 """The artifact, and the folder, of a distribution's binary packages."""
 _INSTALL = "install"
 _LICENCES = "licences"
-_LOCAL = frozenset({"dir"})
 _SECRET = re.compile(r"//[^/@\s]*@")
 _ELSEWHERE = re.compile(r"((?<![\w.$}])(?:-[A-Za-z]+)?)/(?!usr/|dev/null)[^\s:=,;\"']+")
 """An absolute path that is not the system's, alone or right behind a compiler's option."""
@@ -53,7 +52,8 @@ class Content:
 def content_of(build: Build, home: Home) -> Content:
     """Return the files of a build that are worth deploying, with their licence.
 
-    Raises UsageError for a ready-made server, PackageError for what would not run elsewhere.
+    Raises UsageError for a ready-made server, PackageError for what would not run elsewhere, and
+    SourceError if the source tree is no longer kept.
     """
     manifest, dbms = build.manifest, load_dbms(build.manifest.dbms)
     private = PrivatePaths.of_build(build, home)
@@ -97,7 +97,7 @@ def public_training(trained_on: Iterable[str]) -> list[str]:
 def public_reference(reference: str) -> str:
     """Return a source reference without folders of this machine and without secrets."""
     kind, _, location = reference.partition(":")
-    if kind in _LOCAL:
+    if kind == "dir":
         return kind
     if kind == "git" and is_local_repository(location):
         return "git:PATH"
@@ -176,20 +176,18 @@ def _linked(path: Path, name: str) -> tuple[str, ...]:
 
 
 def _licences(build: Build, licence: Licence, home: Home) -> tuple[Entry, ...]:
-    tree = kept_tree(build.manifest.source_digest, home)
-    found = [path for name in licence.files if tree and (path := tree.path / name).is_file()]
+    tree = require_kept(build.manifest.source_digest, home, build.manifest.source)
+    found = [path for name in licence.files if (path := tree.path / name).is_file()]
+    if not found:
+        raise PackageError(
+            f"the source tree of this build has no {' or '.join(licence.files)}, and hone makes no"
+            " package without its licence",
+            hint="build it of a source that has it",
+        )
     for path in found:
-        if tree and not is_inside(tree.path, path):
+        if not is_inside(tree.path, path):
             raise PackageError(
                 f"the link {path.relative_to(tree.path)} leads out of the source tree",
                 hint="a package may hold no other files: replace the link by the licence itself",
             )
-    entries = tuple(
-        Entry(name=f"{_LICENCES}/{path.name}", data=path.read_bytes()) for path in found
-    )
-    if not entries:
-        raise PackageError(
-            f"the licence of {build.manifest.dbms} is in its source tree, which is no longer kept",
-            hint="'hone build' with the same source and variant brings it again",
-        )
-    return entries
+    return tuple(Entry(name=f"{_LICENCES}/{path.name}", data=path.read_bytes()) for path in found)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -88,15 +88,16 @@ def plan_replacement(file: bytes, checked: Checked, session: Session) -> Replace
             f"{server} is not installed here: there is nothing to replace",
             hint=f"install it first: apt-get install {server}",
         )
-    plan = Replacement(
+    instances = _running(service, series)
+    _check_versions(packages)
+    return Replacement(
         dbms=checked.dbms,
         series=series,
         server=server,
         packages=packages,
-        instances=_running(service, series),
+        instances=instances,
+        besides=_simulated(packages, session),
     )
-    _check_versions(packages)
-    return replace(plan, besides=_simulated(plan, session))
 
 
 def _check_versions(packages: Sequence[BinaryPackage]) -> None:
@@ -109,10 +110,10 @@ def _check_versions(packages: Sequence[BinaryPackage]) -> None:
             )
 
 
-def _simulated(plan: Replacement, session: Session) -> tuple[str, ...]:
+def _simulated(packages: Sequence[BinaryPackage], session: Session) -> tuple[str, ...]:
     """Return what apt would install besides. Raises UsageError if it would remove anything."""
     command = Command(
-        argv=(*_INSTALL, "--simulate", *_files(plan)),
+        argv=(*_INSTALL, "--simulate", *_files(packages)),
         cwd=Path("/"),
         env=_ENVIRONMENT,
         timeout=_TIMEOUT,
@@ -131,12 +132,12 @@ def _simulated(plan: Replacement, session: Session) -> tuple[str, ...]:
             f"apt would remove {listed(removed)}, which cannot stay beside these packages",
             hint=f"if you can do without: apt-get remove {' '.join(removed)}",
         )
-    own = {package.name for package in plan.packages}
+    own = {package.name for package in packages}
     return tuple(name for what, name in found if what == "Inst" and name not in own)
 
 
-def _files(plan: Replacement) -> tuple[str, ...]:
-    return tuple(str(package.file) for package in plan.packages)
+def _files(packages: Sequence[BinaryPackage]) -> tuple[str, ...]:
+    return tuple(str(package.file) for package in packages)
 
 
 def install(plan: Replacement, session: Session, notify: Notify) -> None:
@@ -236,7 +237,7 @@ def _apply(plan: Replacement, session: Session, notify: Notify) -> None:
     log = _log(session)
     notify(f"installing {', '.join(package.name for package in plan.packages)}")
     # However long it takes: a package manager that is stopped leaves packages half installed.
-    _run((*_INSTALL, "--no-remove", *_files(plan)), log, timeout=None)
+    _run((*_INSTALL, "--no-remove", *_files(plan.packages)), log, timeout=None)
     service = _service(plan.dbms)
     systemd = ("systemctl", "restart", service.unit)
     for instance in plan.instances:

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.command import Command
-from dbhone.errors import HoneError, NoSpaceError, SourceError, ToolError, says_disk_full
+from dbhone.errors import HoneError, NoSpaceError, SourceError, says_disk_full
 from dbhone.process import Finished, run
-from dbhone.requirements import Requirement, missing
 from dbhone.session import Notify
 
 QUERY_TIMEOUT = 300.0
@@ -49,8 +48,8 @@ class SourceReference:
     text: str
     kind: str
     location: str
-    revision: str | None
-    sha256: str | None
+    revision: str | None = None
+    sha256: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +83,6 @@ def throttled(notify: Notify) -> Notify:
             notify(line)
 
     return notify_if_due
-
-
-def require(need: Requirement, *, why: str) -> None:
-    """Raise ToolError, with the line that installs it, unless the requirement is met."""
-    lacking = missing((need,))
-    if lacking:
-        raise ToolError(f"{need.name} is missing; {why}", hint=f"install it: {lacking.line()}")
 
 
 def query(

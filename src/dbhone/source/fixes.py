@@ -9,7 +9,6 @@ applied in part.
 from __future__ import annotations
 
 import os
-import shutil
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -18,9 +17,10 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.command import Command
-from dbhone.errors import MachineError, SourceError, ToolError, UnknownName, UsageError
+from dbhone.errors import MachineError, SourceError, UnknownName, UsageError
 from dbhone.files import absolute_path, digest_of_file, expanded_path
 from dbhone.home import Home
+from dbhone.requirements import Requirement, require
 from dbhone.session import Session
 from dbhone.versions import VersionRange
 
@@ -28,6 +28,7 @@ CLONE_VARIABLE = "DBHONE_CLONE"
 _FILE = "fixes.toml"
 _PATCH_SUFFIXES = (".patch", ".diff")
 _TESTS = "mysql-test/*"
+_GIT = Requirement(name="git", package="git")
 _TIMEOUT = 300.0
 
 
@@ -163,11 +164,9 @@ def _apply_patch(fix: str, patch: Path, root: Path, home: Home) -> None:
 
 def _git(arguments: tuple[str, ...], folder: Path, environment: dict[str, str]) -> process.Finished:
     """Run git in a folder. The ``environment`` says where it looks for a repository."""
-    git = shutil.which("git")
-    if git is None:
-        raise ToolError("fixes need git, which is missing", hint="install it: apt-get install git")
+    require((_GIT,), "applying a fix")
     command = Command(
-        argv=(git, *arguments),
+        argv=(_GIT.name, *arguments),
         cwd=folder,
         env={"LC_ALL": "C", **environment},
         isolated=True,

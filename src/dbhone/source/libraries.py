@@ -47,47 +47,16 @@ class Provider:
     note: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MissingLibrary:
-    """A library that the machine lacks; ``needed_by`` is linked with the name ``soname``."""
+def require_libraries(program: Path, root: Path) -> tuple[Path, ...]:
+    """Return the folders for LD_LIBRARY_PATH: those of the tree ``root`` to which no RPATH leads.
 
-    soname: str
-    needed_by: Path
-    provider: Provider
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Libraries:
-    """How the libraries of a program can be found.
-
-    ``folders`` of the tree hold libraries of its own that no RPATH leads to: they belong into
-    LD_LIBRARY_PATH. ``missing`` are the libraries that are nowhere.
+    Raises MachineError if a library that the program needs is nowhere.
     """
-
-    folders: tuple[Path, ...]
-    missing: tuple[MissingLibrary, ...]
-
-
-def find_libraries(program: Path, root: Path) -> Libraries:
-    """Return how the libraries of a program in the tree ``root`` can be found."""
     loader = _Loader(program, root)
     loader.load()
-    providers = _providers(tuple(loader.missing))
-    return Libraries(
-        folders=tuple(loader.folders),
-        missing=tuple(
-            MissingLibrary(soname=soname, needed_by=path, provider=providers[soname])
-            for soname, path in loader.missing.items()
-        ),
-    )
-
-
-def require_libraries(program: Path, root: Path) -> tuple[Path, ...]:
-    """Return the folders for LD_LIBRARY_PATH. Raises MachineError if a library is missing."""
-    libraries = find_libraries(program, root)
-    if libraries.missing:
-        raise _missing_error(program, libraries.missing)
-    return libraries.folders
+    if loader.missing:
+        raise _missing_error(program, tuple(loader.missing))
+    return tuple(loader.folders)
 
 
 def find_system_library(soname: str) -> Path | None:
@@ -107,19 +76,18 @@ def install_advice(sonames: tuple[str, ...]) -> str:
     return "; ".join(notes) or f"install what brings {' or '.join(sonames)}"
 
 
-def _missing_error(program: Path, missing: tuple[MissingLibrary, ...]) -> MachineError:
-    sonames = " and ".join(library.soname for library in missing)
-    packages = dict.fromkeys(
-        library.provider.package for library in missing if library.provider.package
-    )
+def _missing_error(program: Path, sonames: tuple[str, ...]) -> MachineError:
+    providers = _providers(sonames)
+    packages = dict.fromkeys(each.package for each in providers.values() if each.package)
     advice = [f"apt-get install {' '.join(packages)}"] if packages else []
     advice += [
-        f"{library.soname}: {library.provider.note or 'no package is known to bring it'}"
-        for library in missing
-        if library.provider.package is None
+        f"{soname}: {provider.note or 'no package is known to bring it'}"
+        for soname, provider in providers.items()
+        if provider.package is None
     ]
     return MachineError(
-        f"{program.name} needs {sonames}, which this machine lacks", hint="; ".join(advice)
+        f"{program.name} needs {' and '.join(sonames)}, which this machine lacks",
+        hint="; ".join(advice),
     )
 
 
@@ -194,7 +162,7 @@ class _Loader:
 
     def __init__(self, program: Path, root: Path) -> None:
         self.folders: dict[Path, None] = {}
-        self.missing: dict[str, Path] = {}
+        self.missing: list[str] = []
         self._root = root.resolve()
         self._cache = _loader_cache()
         elf = read_elf(program)
@@ -213,7 +181,7 @@ class _Loader:
                 seen.add(soname)
                 path = self._find(soname, user)
                 if path is None:
-                    self.missing[soname] = user.path
+                    self.missing.append(soname)
                 elif path.resolve().is_relative_to(self._root):
                     queue.append(self._object(path.resolve(), user))
 

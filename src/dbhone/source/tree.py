@@ -20,10 +20,11 @@ from dbhone.errors import HoneError, MachineError, SourceError, disk_full
 from dbhone.files import digest_of, digest_of_tree, freeze, open_to_all, publish, write_whole
 from dbhone.home import Home
 from dbhone.process import why_not_enclosed
+from dbhone.requirements import require
 from dbhone.sandbox import is_waived
 from dbhone.session import Notify, Session
 from dbhone.source.archive import links_out
-from dbhone.source.fetch import FetchJob, SourceReference, require
+from dbhone.source.fetch import FetchJob, SourceReference
 from dbhone.source.kinds.base import SourceKind, kind_of, parse_reference
 from dbhone.untrusted_files import remove_tree, walk
 
@@ -70,8 +71,7 @@ def acquire(text: str, session: Session, *, refresh: bool = False, notify: Notif
         kept = _recall(reference, session.home)
         if kept is not None:
             return kept
-    for need in kind_of(reference.kind).requirements:
-        require(need, why=f"it fetches {reference.text}")
+    require(kind_of(reference.kind).requirements, f"fetching {reference.text}")
     scratch = session.workdir("source")
     try:
         return _fetch(reference, session.home, scratch, refresh=refresh, notify=notify)
@@ -147,6 +147,20 @@ def kept_tree(digest: str, home: Home) -> SourceTree | None:
         return _from_json((folder / "source.json").read_text(), home)
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def require_kept(digest: str, home: Home, label: str) -> SourceTree:
+    """Return the tree with this digest, of which a build was made that calls it by its ``label``.
+
+    Raises SourceError if the home no longer holds it.
+    """
+    tree = kept_tree(digest, home)
+    if tree is None:
+        raise SourceError(
+            f"the source tree of this build, {label}, is no longer kept",
+            hint="'hone build' with the same source and variant brings it again",
+        )
+    return tree
 
 
 def publish_tree(

@@ -11,25 +11,25 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.compilation import builder, kept_builds, profile
+from dbhone.compilation import builder, kept_builds
 from dbhone.compilation.inputs import USUAL_COMPILER, BuildInputs
 from dbhone.compilation.manifest import Build
-from dbhone.compilation.profile import Profile
+from dbhone.compilation.profile import find_used
 from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.toolchain import find_compiler, installed
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import USUAL, parse_variant
 from dbhone.dbms.base_server import load_server_dbms
-from dbhone.errors import MachineError, ProfileError, SourceError, ToolError, UsageError
+from dbhone.errors import MachineError, ToolError, UsageError
 from dbhone.instance import data
 from dbhone.instance.place import opened_place
 from dbhone.instance.programs import installation_of, prepared_environment
 from dbhone.instance.server import Server
 from dbhone.process import why_not_enclosed
-from dbhone.requirements import missing
+from dbhone.requirements import require
 from dbhone.sandbox import Sandbox, is_waived, remedy
 from dbhone.session import Session
-from dbhone.source.tree import SourceTree, acquire, kept_tree
+from dbhone.source.tree import SourceTree, acquire, kept_tree, require_kept
 from dbhone.verification.checks.base import Check, RegressionTests, TestPrograms
 from dbhone.versions import names_version
 
@@ -50,9 +50,7 @@ class TestHarness:
 
     def check_needs(self, check: Check) -> None:
         """Raise ToolError or MachineError if this machine lacks what a check needs."""
-        lacking = missing(check.requirements)
-        if lacking:
-            raise ToolError(f"missing for {check.title}: {lacking.describe()}", hint=lacking.line())
+        require(check.requirements, f"running {check.title}")
         reason = why_not_enclosed()
         if reason is not None and not is_waived():
             raise MachineError(
@@ -85,19 +83,16 @@ class TestHarness:
         return kept_tree(build.manifest.source_digest, self.session.home)
 
     def _compiled(self, regression: RegressionTests, programs: TestPrograms, build: Build) -> Build:
-        tree = self.tree_of(build)
-        if tree is None:
-            title, source = regression.title, build.manifest.source
-            if build.manifest.inputs.variant.ready_made:
-                raise UsageError(
-                    f"{title} are built of a source tree, and {source} brings a ready-made server",
-                    hint="verify it with --grade answers",
-                )
-            raise SourceError(
-                f"{title} are built of {source}, which this home no longer holds",
-                hint="'hone build' with the same source and variant brings it again",
+        manifest = build.manifest
+        if manifest.inputs.variant.ready_made:
+            raise UsageError(
+                f"{regression.title} are built of a source tree, and {manifest.source} brings a"
+                " ready-made server",
+                hint="verify it with --grade answers",
             )
-        spec = _fixed(programs, build, tree) if programs.fixed else self._alike(programs, build)
+        tree = require_kept(manifest.source_digest, self.session.home, manifest.source)
+        spec_of = _fixed if programs.fixed else self._alike
+        spec = spec_of(programs, build, tree)
         known = kept_builds.find(self.session.home, spec.digest())
         if known is not None:
             return known
@@ -105,10 +100,9 @@ class TestHarness:
         with self.exclusive():
             return builder.make(spec, self.session, self.notify)
 
-    def _alike(self, programs: TestPrograms, build: Build) -> BuildSpec:
+    def _alike(self, programs: TestPrograms, build: Build, tree: SourceTree) -> BuildSpec:
         """Return test programs that are built as the build itself was."""
-        manifest, tree = build.manifest, self.tree_of(build)
-        assert tree is not None
+        manifest = build.manifest
         compiler = find_compiler(manifest.inputs.compiler)
         if compiler.identity != manifest.compiler_identity:
             raise ToolError(
@@ -124,20 +118,8 @@ class TestHarness:
             tree=tree,
             pass_=manifest.compiling_pass,
             compiler=compiler,
-            profile=self._profile(build),
+            profile=find_used(self.session.home, build, manifest.profile),
         )
-
-    def _profile(self, build: Build) -> Profile | None:
-        manifest = build.manifest
-        if manifest.compiling_pass is not Pass.USE or manifest.profile is None:
-            return None
-        found = profile.find_used(self.session.home, build, manifest.profile)
-        if found is None:
-            raise ProfileError(
-                "the profile of this build is no longer kept",
-                hint="build it again, which trains it, too",
-            )
-        return found
 
 
 def _fixed(programs: TestPrograms, build: Build, tree: SourceTree) -> BuildSpec:

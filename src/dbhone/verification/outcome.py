@@ -106,10 +106,6 @@ class ListResult(_Record):
         """Return which of these tests had one attempt only."""
         return () if self.attempts > 1 else tuple(n for n in names if n not in self.repeated)
 
-    def count(self, status: Status) -> int:
-        """Return how many tests ended so."""
-        return sum(test.status is status for test in self.tests)
-
     @property
     def cut_off(self) -> str | None:
         """How the list's runner stopped before its end, None if it came to it."""

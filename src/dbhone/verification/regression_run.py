@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 from dbhone import process
@@ -30,8 +29,6 @@ from dbhone.verification.outcome import (
     Status,
     TestResult,
     completed_by,
-    worse_of,
-    worse_of_base,
 )
 from dbhone.verification.outcome_store import OutcomeStore
 
@@ -53,76 +50,70 @@ class RegressionRun:
     regression: RegressionTests
     list: TestList
     build: Build
+    harness: TestHarness
     names: tuple[str, ...] = ()
 
-    def result(self, harness: TestHarness, *, again: bool = False) -> ListResult:
+    def result(self, *, again: bool = False) -> ListResult:
         """Return the results, kept from before unless they are wanted ``again``.
 
         Those of a list that was cut off are not taken from before: another try may come further.
         """
-        harness.check_needs(self.regression)
-        tests = harness.tests_of(self.regression, self.build)
+        tests, outcomes = self._tests(), self._outcomes()
         name = self._name(tests)
-        outcomes = OutcomeStore(harness.session.home, self.build)
         known = None if again else outcomes.find(name)
         if known is not None and known.tests and known.cut_off is None:
             return known
-        with harness.exclusive():
-            result, printed = self._run(harness, tests)
+        with self.harness.exclusive():
+            result, printed = self._run(tests)
         outcomes.keep(name, result, printed)
         return result
 
-    def base_result(self, harness: TestHarness, *, again: bool = False) -> ListResult:
+    def base_result(self, *, again: bool = False) -> ListResult:
         """Return the results of a base.
 
         Raises DriverError, with the log, if the tests gave none at all or were cut off: then nobody
         knows what the base passes.
         """
-        result = self.result(harness, again=again)
+        result = self.result(again=again)
         if result.cut_off is None and result.tests:
             return result
         ending = result.cut_off or "there was no result"
         what = f"{self.regression.title}, {self.list.name}, with the base: {ending}"
-        name = self._name(harness.tests_of(self.regression, self.build))
-        log = OutcomeStore(harness.session.home, self.build).log(name)
+        log = self._outcomes().log(self._name(self._tests()))
         raise DriverError(what, log=log, hint="the same command again runs the list once more")
 
-    def base_attempted_twice(
-        self, harness: TestHarness, first: ListResult, failed: tuple[str, ...]
-    ) -> ListResult:
-        """Run once more what failed; return, and keep, a base's results of both attempts."""
-        return self._once_more(harness, first, failed, partial(worse_of_base, first))
-
-    def attempted_twice(
-        self, harness: TestHarness, base: ListResult, first: ListResult, failed: tuple[str, ...]
-    ) -> ListResult:
-        """Run once more what failed; return, and keep, a candidate's results of both attempts."""
-        return self._once_more(harness, first, failed, partial(worse_of, base, first))
-
-    def _once_more(
+    def once_more(
         self,
-        harness: TestHarness,
         first: ListResult,
         failed: tuple[str, ...],
         worse: Callable[[ListResult], ListResult],
     ) -> ListResult:
-        """Run the failed tests once more: alone where all of them can be, else the whole list."""
-        tests = harness.tests_of(self.regression, self.build)
-        name, outcomes = self._name(tests), OutcomeStore(harness.session.home, self.build)
+        """Run the failed tests once more: alone where all of them can be, else the whole list.
+
+        Return, and keep, the results of both attempts, of each test the ``worse`` one.
+        """
+        tests, outcomes = self._tests(), self._outcomes()
+        name = self._name(tests)
         alone = tuple(dict.fromkeys(map(self.regression.alone, failed)))
         names = tuple(test for test in alone if test is not None)
         if len(names) < len(alone):
-            with harness.exclusive():
-                second, printed = self._run(harness, tests)
+            with self.harness.exclusive():
+                second, printed = self._run(tests)
             merged = worse(second).model_copy(update={"attempts": first.attempts + 1})
         else:
             some = dataclasses.replace(self, names=names)
-            with harness.exclusive():
-                second, printed = some._run(harness, tests)
+            with self.harness.exclusive():
+                second, printed = some._run(tests)
             merged = worse(completed_by(second, first, failed))
             merged = merged.model_copy(update={"repeated": (*first.repeated, *failed)})
         outcomes.keep(name, merged, outcomes.log(name).read_bytes() + printed)
         return merged
+
+    def _tests(self) -> Path:
+        return self.harness.tests_of(self.regression, self.build)
+
+    def _outcomes(self) -> OutcomeStore:
+        return OutcomeStore(self.harness.session.home, self.build)
 
     def _name(self, tests: Path) -> str:
         """Return under which name the results are kept: it tells what was run."""
@@ -133,16 +124,16 @@ class RegressionRun:
         )
         return f"{self.regression.name}-{self.list.name}-{digest[:12]}"
 
-    def _run(self, harness: TestHarness, tests: Path) -> tuple[ListResult, bytes]:
+    def _run(self, tests: Path) -> tuple[ListResult, bytes]:
         needs_server = self.regression.server_settings is not None
-        folder = harness.session.workdir("tests")
+        folder = self.harness.session.workdir("tests")
         began = time.monotonic()
         try:
-            finished, crash = self._finish(harness, tests, folder)
+            finished, crash = self._finish(tests, folder)
             found = self.regression.results(finished.text(), lambda name: _read(folder / name))
-            tree = harness.tree_of(self.build)
-            places = _Places(folder, tests, None if tree is None else tree.path)
-            results = tuple(map(places.without, found))
+            tree = self.harness.tree_of(self.build)
+            private = {folder: ".", tests: "tests", **({tree.path: "tree"} if tree else {})}
+            results = tuple(_without_paths(test, private) for test in found)
         finally:
             remove_tree(folder)
         server = (_server_result(crash),) if needs_server and results else ()
@@ -169,11 +160,9 @@ class RegressionRun:
             return ()
         return (TestResult(name=RUNNER, status=Status.FAILED, difference=how),)
 
-    def _finish(
-        self, harness: TestHarness, tests: Path, folder: Path
-    ) -> tuple[process.Finished, str | None]:
+    def _finish(self, tests: Path, folder: Path) -> tuple[process.Finished, str | None]:
         """Run it to its end; return how it ended, and why its server did not live on."""
-        tree = harness.tree_of(self.build)
+        tree = self.harness.tree_of(self.build)
         job = TestJob(
             build=self.build,
             tests=tests,
@@ -185,27 +174,25 @@ class RegressionRun:
         )
         settings = self.regression.server_settings
         if settings is None:
-            with tenancy(harness.session) as tenant:
-                return self._perform(harness, job, self.regression.command(job), tenant), None
+            with tenancy(self.harness.session) as tenant:
+                return self._perform(job, self.regression.command(job), tenant), None
         # Tests have the server load libraries, and read and write files.
         given = (tests, *(() if tree is None else (tree.path,)))
         shared = Sandbox(readable=given, writable=(folder,))
         finished: process.Finished | None = None
         try:
-            with running(self.build, harness.session, settings, shared) as server:
+            with running(self.build, self.harness.session, settings, shared) as server:
                 with_server = dataclasses.replace(job, endpoint=server.endpoint)
                 command = self.regression.command(with_server)
                 # They load each other's files, so they are one tenant.
-                finished = self._perform(harness, with_server, command, server.place.tenant)
+                finished = self._perform(with_server, command, server.place.tenant)
         except ServerError as error:
             if finished is None:
                 raise
             return finished, error.text_with_log
         return finished, None
 
-    def _perform(
-        self, harness: TestHarness, job: TestJob, command: TestCommand, tenant: Tenant
-    ) -> process.Finished:
+    def _perform(self, job: TestJob, command: TestCommand, tenant: Tenant) -> process.Finished:
         for name, original in command.copies.items():
             copy_tree(original, job.folder / name)
             make_writable(job.folder / name)
@@ -215,7 +202,7 @@ class RegressionRun:
             link.symlink_to(target)
         own(job.folder, tenant.account)
         sockets = () if job.endpoint is None else (job.endpoint.socket.parent,)
-        tell = throttled(lambda line: harness.notify(f"{self.list.name}: {line}"))
+        tell = throttled(lambda line: self.harness.notify(f"{self.list.name}: {line}"))
         return process.run(
             Command(
                 argv=command.argv,
@@ -234,20 +221,12 @@ class RegressionRun:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """Folders of this machine, which stay private."""
-
-    folder: Path
-    tests: Path
-    tree: Path | None
-
-    def without(self, test: TestResult) -> TestResult:
-        """Return a result that does not tell where it came to be."""
-        said = test.difference.replace(str(self.folder), ".").replace(str(self.tests), "tests")
-        if self.tree is not None:
-            said = said.replace(str(self.tree), "tree")
-        return test.model_copy(update={"difference": said})
+def _without_paths(test: TestResult, private: Mapping[Path, str]) -> TestResult:
+    """Return a result in which a word stands for each ``private`` path of this machine."""
+    said = test.difference
+    for path, word in private.items():
+        said = said.replace(str(path), word)
+    return test.model_copy(update={"difference": said})
 
 
 def _server_result(crash: str | None) -> TestResult:

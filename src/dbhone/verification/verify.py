@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import load_dbms
@@ -21,7 +22,15 @@ from dbhone.verification.checks.base import (
 )
 from dbhone.verification.differential import QueryRun
 from dbhone.verification.harness import TestHarness
-from dbhone.verification.outcome import Grade, ListComparison, ListResult, Outcome, compare
+from dbhone.verification.outcome import (
+    Grade,
+    ListComparison,
+    ListResult,
+    Outcome,
+    compare,
+    worse_of,
+    worse_of_base,
+)
 from dbhone.verification.outcome_store import OutcomeStore
 from dbhone.verification.regression_run import RegressionRun
 
@@ -116,21 +125,23 @@ class Verification:
         harness: TestHarness,
     ) -> ListComparison:
         base, candidate = (
-            RegressionRun(regression=regression, list=tests, build=build, names=names)
+            RegressionRun(
+                regression=regression, list=tests, build=build, harness=harness, names=names
+            )
             for build in (self.base, self.candidate)
         )
-        expected = base.base_result(harness, again=self.again)
+        expected = base.base_result(again=self.again)
         # A build is its own base: what it passes, it passes.
         again = self.again and self.candidate.digest != self.base.digest
-        found = candidate.result(harness, again=again)
+        found = candidate.result(again=again)
         failed = expected.attempted_once(_failed(expected, found))
         if failed:
             harness.notify(f"{tests.name}: the base once more, because {_count(failed)} failed")
-            expected = base.base_attempted_twice(harness, expected, failed)
+            expected = base.once_more(expected, failed, partial(worse_of_base, expected))
         failed = found.attempted_once(_failed(expected, found))
         if failed:
             harness.notify(f"{tests.name}: once more, because {_count(failed)} failed")
-            found = candidate.attempted_twice(harness, expected, found, failed)
+            found = candidate.once_more(found, failed, partial(worse_of, expected, found))
         return compare(expected, found)
 
 

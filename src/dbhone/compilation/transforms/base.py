@@ -85,7 +85,6 @@ class FlagContext:
     """
 
     family: CompilerFamily
-    major: int
     pass_: Pass
     profile: str
     build_folder: str

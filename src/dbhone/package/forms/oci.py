@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import platform
 import re
-import shutil
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +32,7 @@ from dbhone.package.image import (
     prefix_of,
 )
 from dbhone.package.packing import Draft, Package
+from dbhone.requirements import Requirement, require
 from dbhone.session import Session
 from dbhone.untrusted_files import remove_tree
 
@@ -135,10 +135,7 @@ def _owners(printed: str) -> dict[str, str]:
 
 def _base(packages: list[str], moment: int, session: Session) -> bytes:
     """Return the tar of a system with these packages. Raises ToolError with the log."""
-    if shutil.which(_MAKER) is None:
-        raise ToolError(
-            f"an image needs {_MAKER}, which makes its base", hint=f"apt-get install {_MAKER}"
-        )
+    require((Requirement(name=_MAKER, package=_MAKER),), "making an image")
     codename = platform.freedesktop_os_release().get("VERSION_CODENAME", "")
     sources = [str(path) for pattern in _SOURCES for path in sorted(Path("/etc/apt").glob(pattern))]
     folder = session.workdir("image")

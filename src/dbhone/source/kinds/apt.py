@@ -39,9 +39,7 @@ def _parse(text: str) -> SourceReference:
         raise UsageError(f"'{package}' cannot be the name of a source package", hint=hint)
     if equals and not VERSION.fullmatch(version):
         raise UsageError(f"'{version}' cannot be the version of a package", hint=hint)
-    return SourceReference(
-        text=text, kind="apt", location=package, revision=version or None, sha256=None
-    )
+    return SourceReference(text=text, kind="apt", location=package, revision=version or None)
 
 
 def _fetch(job: FetchJob) -> str:

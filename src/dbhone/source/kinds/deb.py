@@ -43,7 +43,7 @@ def _parse(text: str) -> SourceReference:
         if package.version is not None and not VERSION.fullmatch(package.version):
             raise UsageError(f"'{package.version}' cannot be the version of a package", hint=hint)
     location = ",".join(package.text for package in packages)
-    return SourceReference(text=text, kind="deb", location=location, revision=None, sha256=None)
+    return SourceReference(text=text, kind="deb", location=location)
 
 
 def _packages(text: str) -> list[Package]:

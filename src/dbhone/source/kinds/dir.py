@@ -19,7 +19,7 @@ from dbhone.source.kinds.base import SourceKind
 
 def _parse(text: str) -> SourceReference:
     path = absolute_path(text.removeprefix("dir:"))
-    return SourceReference(text=text, kind="dir", location=str(path), revision=None, sha256=None)
+    return SourceReference(text=text, kind="dir", location=str(path))
 
 
 def _absolute(text: str, folder: Path) -> str:

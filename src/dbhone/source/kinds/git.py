@@ -16,7 +16,7 @@ from dbhone.command import Command
 from dbhone.errors import HoneError, SourceError, UsageError, nearest_of_many
 from dbhone.files import absolute_path
 from dbhone.process import Finished, run
-from dbhone.requirements import Requirement
+from dbhone.requirements import Requirement, require
 from dbhone.source.fetch import (
     CHECK_NETWORK,
     QUERY_TIMEOUT,
@@ -26,7 +26,6 @@ from dbhone.source.fetch import (
     failure,
     perform,
     query,
-    require,
     throttled,
 )
 from dbhone.source.kinds.base import SourceKind
@@ -72,7 +71,7 @@ def _parse(text: str) -> SourceReference:
     if not named or _BAD_REVISION.search(named):
         raise UsageError(f"'{revision}' cannot be a revision", hint=_HINT)
     return SourceReference(
-        text=text, kind="git", location=_located(location, Path()), revision=revision, sha256=None
+        text=text, kind="git", location=_located(location, Path()), revision=revision
     )
 
 
@@ -125,7 +124,7 @@ def _fetch(job: FetchJob) -> str:
 
 def _tags(repository: str) -> tuple[str, ...]:
     location = _parse(f"{repository}@HEAD").location
-    require(_GIT, why=f"{repository} is read by it")
+    require((_GIT,), f"reading {repository}")
     command = Command(
         argv=_argv(location, "ls-remote", "--tags", "--refs", "--", location),
         cwd=Path("/"),

@@ -60,9 +60,7 @@ def _parse(text: str) -> SourceReference:
         raise UsageError(
             f"'{text}' has no sha256, so the download could not be trusted", hint=_HINT
         )
-    return SourceReference(
-        text=text, kind="https", location=url, revision=None, sha256=value.lower()
-    )
+    return SourceReference(text=text, kind="https", location=url, sha256=value.lower())
 
 
 def _has_secret(query: str) -> bool:

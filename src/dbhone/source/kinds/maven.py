@@ -64,9 +64,7 @@ def _parse(text: str) -> SourceReference:
             hint="name a version that was released",
         )
     location = ":".join((group, artifact, *classifier)) + at + extension
-    return SourceReference(
-        text=text, kind="maven", location=location, revision=version, sha256=None
-    )
+    return SourceReference(text=text, kind="maven", location=location, revision=version)
 
 
 def _fetch(job: FetchJob) -> str:

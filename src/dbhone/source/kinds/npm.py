@@ -58,7 +58,7 @@ def _parse(text: str) -> SourceReference:
             f"'{version}' is not a whole version, such as 5.6.24",
             hint="name one version: ranges and tags may mean another package tomorrow",
         )
-    return SourceReference(text=text, kind="npm", location=package, revision=version, sha256=None)
+    return SourceReference(text=text, kind="npm", location=package, revision=version)
 
 
 def _fetch(job: FetchJob) -> str:

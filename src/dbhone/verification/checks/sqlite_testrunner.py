@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe, load_dbms
+from dbhone.errors import UsageError
 from dbhone.requirements import Requirement, RequirementKind
 from dbhone.verification.checks.base import (
     Read,
@@ -58,7 +59,17 @@ class SqliteTestPrograms(TestPrograms):
     build_share = 1.1
 
     def recipe(self, request: BuildRequest) -> Recipe:
-        """Return the library's own steps with other defines, and then those of testfixture."""
+        """Return the library's own steps with other defines, and then those of testfixture.
+
+        Raises UsageError for a tree with autosetup: its testfixture holds the objects themselves,
+        linked as the build is not.
+        """
+        if (request.tree / "auto.def").is_file():
+            raise UsageError(
+                f"hone cannot test builds of SQLite {request.version} by its test runner: from 3.49"
+                " on, that does not test a shared library",
+                hint="verify it with --grade answers",
+            )
         flags = (*request.compile_flags, *_FOR_TESTS, *_TOLERANT)
         of_library = load_dbms("sqlite").recipe(dataclasses.replace(request, compile_flags=flags))
         configure, *compile_steps = (
