@@ -250,6 +250,18 @@ class TestSettings:
         assert page.settings is None
         assert page.shared_settings == (("fsync", "on"),)
 
+    @pytest.mark.parametrize(
+        ("other", "shown"), [({}, "–"), ({"switch": ""}, "(none)")], ids=["absent", "empty"]
+    )
+    def test_a_long_list_without_a_common_word_stands_whole(
+        self, other: dict[str, str], shown: str
+    ) -> None:
+        switch = f"a=on,{'x' * 40}=on"
+        subjects = tuple(replace(each, settings={"switch": switch}) for each in SUBJECTS)
+        run = changed(a_server_run(subjects=subjects), "lto", settings={"jit": "on"} | other)
+        rows = rows_of(server_page(run, Shape(blocks=1)).settings)
+        assert rows["switch"] == [switch, switch, shown, switch]
+
     def test_limits_of_open_files_are_told_beside_the_settings(self) -> None:
         limits = {"lto": 41_470}
         subjects = tuple(
