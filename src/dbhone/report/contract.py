@@ -17,6 +17,7 @@ from dbhone.measurement.metric import BY_NAME
 from dbhone.measurement.record import Run, Subject
 from dbhone.report.page import Page
 from dbhone.report.published_comparison import PublishedComparison, PublishedRow
+from dbhone.report.search import Search
 
 SCHEMA = "dbhone-report/1"
 EFFECT_KEYS = (
@@ -55,6 +56,7 @@ def report(page: Page) -> dict[str, Any]:
         "needs": _needs(page.needs),
         "levels": [_level(level) for level in page.levels],
         "ceilings": [_ceiling(ceiling) for ceiling in _ceilings(page)],
+        "search": _search(page.search) if page.search is not None else None,
         "builds": [_build(subject) for subject in page.run.subjects],
         "beside": [_beside(comparison) for comparison in page.published],
         "warnings": [dataclasses.asdict(alert) for alert in (*page.alerts, *page.footnotes)],
@@ -162,6 +164,13 @@ def _change(change: Change) -> dict[str, Any]:
     }
 
 
+def _search(search: Search) -> dict[str, Any]:
+    return {
+        "stages": [_named(stage, "stage", "ratio", "low", "high") for stage in search.stages],
+        "candidates": [_named(one, "name", "ratio", "blocks", "status") for one in search.tried],
+    }
+
+
 def _beside(comparison: PublishedComparison) -> dict[str, Any]:
     return {
         "name": comparison.name,
@@ -189,7 +198,7 @@ def _build(subject: Subject) -> dict[str, Any]:
         "seconds": _number(subject.build_seconds),
         **_named(subject, "binary_bytes", "trained_on", "training_seconds", "profile_coverage"),
         **_named(subject, "broken", "dbms", "version", "source", "source_digest"),
-        **_named(subject, "settings", "levers", "inputs"),
+        **_named(subject, "settings", "defaults", "levers", "inputs"),
         "timings": _timings(subject.timings),
         "layout": None if subject.layout is None else dataclasses.asdict(subject.layout),
         "running": None if subject.running is None else dataclasses.asdict(subject.running),
