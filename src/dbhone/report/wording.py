@@ -104,14 +104,13 @@ def ends(bounded: Bounded) -> str:
 
 
 def _cell(effect: Effect | Summary, text: str, half: str) -> Cell:
-    blocks = f"{effect.blocks} block{'s' if effect.blocks != 1 else ''}"
     return Cell(
         text=text,
         margin=half,
         verdict=verdict_words(effect),
         direction=direction_of(effect),
         interval=Interval.of(effect),
-        detail=", ".join(text for text in (ends(effect), blocks) if text),
+        detail=", ".join(filter(None, (ends(effect), count_of(effect.blocks, "block")))),
     )
 
 
