@@ -170,6 +170,11 @@ def subject_row(subject: Subject, cells: Iterable[Cell]) -> Row:
     return Row(cells=(name, *cells), control=subject.role is Role.CONTROL)
 
 
+def group_name(group: Group | None) -> str:
+    """Return the name of a group of steps; all of them together are one, too."""
+    return "all" if group is None else group.value
+
+
 def heading(words: str, columns: int) -> Row:
     """Return a row that names the rows below it, as wide as a table of this many columns."""
     return Row(cells=(Cell(text=words), *[EMPTY] * (columns - 1)), heading=True)

@@ -15,6 +15,7 @@ from dbhone.analysis.verdict import Summary, likely
 from dbhone.measurement.build_facts import BuildTimings
 from dbhone.measurement.metric import BY_NAME
 from dbhone.measurement.record import Run, Subject
+from dbhone.report.context import group_name
 from dbhone.report.page import Page
 from dbhone.report.published_comparison import PublishedComparison, PublishedRow
 from dbhone.report.search import Search
@@ -109,7 +110,7 @@ def _ceiling(ceiling: Ceiling) -> dict[str, Any]:
 def _summary(summary: Summary) -> dict[str, Any]:
     return {
         "subject": summary.subject,
-        "group": summary.group.value if summary.group is not None else "all",
+        "group": group_name(summary.group),
         **_named(summary, "in_sample", "ratio", "low", "high", "mean", "median"),
         **_named(summary, "minimum", "maximum", "standard_deviation", "steps", "blocks", "verdict"),
         "likely": likely(summary),
@@ -137,10 +138,9 @@ def _history(history: History) -> dict[str, Any]:
 
 
 def _trend(trend: VersionTrend) -> dict[str, Any]:
-    group = trend.group.value if trend.group is not None else "all"
     return {
         "step": trend.step,
-        "group": group,
+        "group": group_name(trend.group),
         "in_sample": trend.in_sample,
         "versions": list(trend.versions),
         "segments": [_segment(segment) for segment in trend.segments],

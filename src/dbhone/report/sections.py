@@ -15,7 +15,7 @@ from dbhone.measurement.metric import (
     Metric,
 )
 from dbhone.measurement.record import COLD, Group, Role, Subject
-from dbhone.report.context import EMPTY, ReportContext, label, serves, subject_row
+from dbhone.report.context import EMPTY, ReportContext, group_name, label, serves, subject_row
 from dbhone.report.latencies import PERCENTILES, is_batch
 from dbhone.report.table import Cell, Row, Table, columns, text_columns
 from dbhone.report.wording import capital, compiler, figure, reach
@@ -112,7 +112,7 @@ def part_table(context: ReportContext, in_sample: bool) -> Table:
         title=f"{context.part_title(in_sample)} by group",
         caption=f"{context.part_words(in_sample)} Groups as geometric means with their interval; "
         "then from which to which the single steps' ratios reach.",
-        columns=columns("Subject", ("all", *groups, "steps")),
+        columns=columns("Subject", (*map(group_name, (None, *groups)), "steps")),
         rows=tuple(rows),
     )
 
@@ -148,7 +148,7 @@ def spread_table(context: ReportContext, in_sample: bool) -> Table | None:
 
 
 def _spread_rows(group: Group | None, summaries: Sequence[Summary | None]) -> list[Row]:
-    name = group.value if group is not None else "all"
+    name = group_name(group)
     several = any(score is not None and score.steps > 1 for score in summaries)
     lines = _SPREAD if several else {"average": _SPREAD["average"]}
     rows = [

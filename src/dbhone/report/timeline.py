@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 
 from dbhone.analysis.verdict import Effect, Summary
+from dbhone.report.context import group_name
 from dbhone.report.drawing import LEAST_REACH, SHAPES, Picture, line_legend, svg
 from dbhone.report.history import HistoryView
 from dbhone.report.page import Page
@@ -43,8 +44,7 @@ def _groups(page: Page) -> dict[str, _Found]:
     lines: dict[str, dict[str, Effect | Summary]] = {}
     for summary in page.analysis.throughput_summaries:
         if summary.in_sample is part:
-            name = summary.group.value if summary.group is not None else "all"
-            lines.setdefault(name, {})[summary.subject] = summary
+            lines.setdefault(group_name(summary.group), {})[summary.subject] = summary
     return dict(lines)
 
 
