@@ -170,6 +170,15 @@ def subject_row(subject: Subject, cells: Iterable[Cell]) -> Row:
     return Row(cells=(name, *cells), control=subject.role is Role.CONTROL)
 
 
+def subject_rows(
+    subjects: Iterable[Subject], shown: Mapping[str, Callable[[Subject], Cell]]
+) -> tuple[Row, ...]:
+    """Return a row for each subject; ``shown`` has by the title of a column what it shows."""
+    return tuple(
+        subject_row(subject, (cell(subject) for cell in shown.values())) for subject in subjects
+    )
+
+
 def group_name(group: Group | None) -> str:
     """Return the name of a group of steps; all of them together are one, too."""
     return "all" if group is None else group.value
@@ -200,9 +209,6 @@ def _counted(steps: list[Step]) -> str:
     )
 
 
-_Told = Callable[[Subject], str]
-
-
 def differences_table(context: ReportContext) -> Table | None:
     """Return how the subjects differ, None if there are fewer than two.
 
@@ -211,7 +217,8 @@ def differences_table(context: ReportContext) -> Table | None:
     subjects = context.subjects
     if len(subjects) < 2:
         return None
-    aspects = _aspects(subjects)
+    shared = _shared(subjects)
+    aspects = _aspects(shared)
     texts_by_aspect = {
         name: [tell(subject) for subject in subjects] for name, tell in aspects.items()
     }
@@ -220,17 +227,17 @@ def differences_table(context: ReportContext) -> Table | None:
         return None
     return Table(
         title="What differs",
-        caption=f"Only what tells the subjects apart.{_alike(texts_by_aspect, _shared(subjects))}",
+        caption=f"Only what tells the subjects apart.{_alike(texts_by_aspect, shared)}",
         columns=text_columns(("Subject", *differing)),
         rows=tuple(
-            subject_row(subject, (Cell(text=aspects[name](subject)) for name in differing))
-            for subject in subjects
+            subject_row(subject, (Cell(text=texts_by_aspect[name][at]) for name in differing))
+            for at, subject in enumerate(subjects)
         ),
     )
 
 
-def _aspects(subjects: tuple[Subject, ...]) -> Mapping[str, _Told]:
-    shared = _shared(subjects)
+def _aspects(shared: tuple[str, ...]) -> Mapping[str, Callable[[Subject], str]]:
+    """Return what may tell subjects apart; of their flags those that not all of them share."""
     return {
         "DBMS": lambda subject: f"{subject.dbms} {subject.version}",
         "Source": lambda subject: subject.source,
