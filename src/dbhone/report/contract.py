@@ -176,7 +176,7 @@ def _beside(comparison: PublishedComparison) -> dict[str, Any]:
         "name": comparison.name,
         "source": comparison.publication.source,
         "theirs": [comparison.pair.theirs, comparison.publication.base],
-        "here": [comparison.pair.mine.name, comparison.base],
+        "here": [comparison.pair.mine.name, comparison.base.name],
         "unmatched": comparison.unmatched,
         "alone": comparison.alone,
         "rows": [_beside_row(row) for row in comparison.rows],
