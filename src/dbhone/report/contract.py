@@ -56,7 +56,10 @@ def report(page: Page) -> dict[str, Any]:
         "summary": [_summary(summary) for summary in page.analysis.throughput_summaries],
         "needs": _needs(page.needs),
         "levels": [_level(level) for level in page.levels],
-        "ceilings": [_ceiling(ceiling) for ceiling in _ceilings(page)],
+        "ceilings": [
+            _ceiling(ceiling)
+            for ceiling in find_ceilings(page.levels, page.run.steps, page.run.machine.cores)
+        ],
         "search": _search(page.search) if page.search is not None else None,
         "builds": [_build(subject) for subject in page.run.subjects],
         "beside": [_beside(comparison) for comparison in page.published],
@@ -90,11 +93,6 @@ def _level(level: Level) -> dict[str, Any]:
         "unit": BY_NAME[level.metric].unit,
         **_named(level, "value", "low", "high", "blocks"),
     }
-
-
-def _ceilings(page: Page) -> tuple[Ceiling, ...]:
-    threads = {step.name: step.threads for step in page.run.steps}
-    return find_ceilings(page.levels, threads, page.run.machine.cores)
 
 
 def _ceiling(ceiling: Ceiling) -> dict[str, Any]:
