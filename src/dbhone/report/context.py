@@ -218,9 +218,8 @@ def differences_table(context: ReportContext) -> Table | None:
     if len(subjects) < 2:
         return None
     shared = _shared(subjects)
-    aspects = _aspects(shared)
     texts_by_aspect = {
-        name: [tell(subject) for subject in subjects] for name, tell in aspects.items()
+        name: [tell(subject) for subject in subjects] for name, tell in _aspects(shared).items()
     }
     differing = [name for name, texts in texts_by_aspect.items() if len(set(texts)) > 1]
     if not differing:
