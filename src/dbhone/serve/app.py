@@ -220,12 +220,15 @@ def _status(error: HoneError) -> HTTPStatus:
 
 
 def _numbers(words: Iterable[str]) -> tuple[int, ...]:
-    """Return the runs that are named, each once. Raises UsageError for less than two."""
+    """Return the runs that are named, each once, in order: their report has no other.
+
+    Raises UsageError for less than two.
+    """
     named = [word.strip() for text in words for word in text.split(",") if word.strip()]
     for word in named:
         if not (word.isascii() and word.isdigit() and len(word) < 10):
             raise UsageError(f"'{word}' is not a run", hint="runs are named by their numbers")
-    numbers = tuple(dict.fromkeys(int(word) for word in named))
+    numbers = tuple(sorted({int(word) for word in named}))
     if len(numbers) < 2:
         raise UsageError(
             "a comparison needs two runs",
