@@ -179,9 +179,11 @@ class App:
 
     def _runs(self, request: Request) -> Response:
         overview = self._service.overview(read_filters(request.args))
-        pending = len(overview.headlines) < len(overview.listing.shown)
-        again = 0 if overview.complete else _LOOK_SOON if pending else _LOOK_AGAIN
-        return self._page("runs.html", overview=overview, listing=overview.listing, again=again)
+        listing = overview.listing
+        again = _LOOK_AGAIN if any(run.state is State.RUNNING for run in listing.shown) else 0
+        if len(overview.headlines) < len(listing.shown):
+            again = _LOOK_SOON
+        return self._page("runs.html", overview=overview, listing=listing, again=again)
 
     def _live(self, number: int) -> Response:
         view = self._service.view(number)
