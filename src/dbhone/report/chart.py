@@ -117,7 +117,7 @@ def step_picture(page: Page, *, in_sample: bool) -> Picture | None:
     if not drawn or len(drawn) > MOST_MARKS:
         return None
     names = _names(page, {effect.subject for effect in drawn})
-    own_steps = [step for step in wholes(page.run.steps) if step.in_sample is in_sample]
+    own_steps = wholes(page.steps_with_parts(in_sample))
     steps = [printable(step.name) for group in Group for step in own_steps if step.group is group]
     values = [
         {**_point(effect), "name": printable(effect.step), "panel": names[effect.subject]}

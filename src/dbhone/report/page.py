@@ -12,7 +12,7 @@ from dbhone.analysis.levels import Level, find_levels
 from dbhone.analysis.sample_size import SampleSize
 from dbhone.analysis.trust import Trust, TrustGrade
 from dbhone.analysis.verdict import Analysis, Summary, find_winner, overall
-from dbhone.measurement.record import Run, RunState, Subject, Warning
+from dbhone.measurement.record import Run, RunState, Step, Subject, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.series import Observation
 from dbhone.report import sections
@@ -131,6 +131,10 @@ class Page:
         fields = sum(len(table.rows) * len(table.columns) for table in steps)
         long = rows > _MOST_ROWS or fields > _MOST_FIELDS
         return long or bool(self.sweeps or self.history)
+
+    def steps_with_parts(self, in_sample: bool) -> tuple[Step, ...]:
+        """Return the steps of one part, and the parts of steps, in the run's order."""
+        return tuple(step for step in self.run.steps if step.in_sample is in_sample)
 
     @property
     def published_tables(self) -> tuple[Table, ...]:
