@@ -22,7 +22,7 @@ from dbhone.report.findings import Findings, Origin, findings_of, findings_of_jo
 from dbhone.report.headline import headline
 from dbhone.report.history import HistoryView, arrows, history_view
 from dbhone.report.latencies import latencies, seconds_table
-from dbhone.report.overview import OverviewItem, overview
+from dbhone.report.overview import overview
 from dbhone.report.publication import parse_choice
 from dbhone.report.published_comparison import (
     PublishedComparison,
@@ -62,7 +62,7 @@ class Page:
     ``observations`` (what was observed while they were measured), ``server_sections`` (its median
     series on some steps), ``method``, ``settings``.
     ``trust`` is how far the verdicts can be trusted; ``overview`` says so in words, after what was
-    compared and what moved most. It is empty without a base;
+    compared and what moved most: names of questions with their answers, none without a base;
     ``differences`` are None where no two subjects differ.
     ``builds`` are the tables of build times, empty where they are not known. ``levels`` are all
     absolute figures, ``samples`` the single ones that everything was made of. ``search`` is the one
@@ -76,7 +76,7 @@ class Page:
     levels: tuple[Level, ...]
     headline: str
     trust: Trust
-    overview: tuple[OverviewItem, ...]
+    overview: tuple[tuple[str, str], ...]
     winner: Subject | None
     why_no_winner: str
     alerts: tuple[Warning, ...]
