@@ -102,7 +102,7 @@ class ReportContext:
         return level.value if level is not None else None
 
 
-def material(
+def report_context(
     run: Run,
     analysis: Analysis,
     levels: Iterable[Level],
@@ -110,9 +110,10 @@ def material(
     order: Sequence[str],
     arrows: Mapping[tuple[str, str], str],
 ) -> ReportContext:
-    """Order the subjects: the base, the candidates from the best to the worst, the controls.
+    """Return what a run's tables are made from, with its subjects in order.
 
-    The versions of a history, whose ``order`` is given, stay in it.
+    The base comes first, then the candidates from the best to the worst, then the controls. The
+    versions of a history, whose ``order`` is given, stay in it.
     """
 
     def rank(subject: Subject) -> tuple[int, bool, float]:

@@ -17,7 +17,7 @@ from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.series import Observation
 from dbhone.report import sections
 from dbhone.report.builds import build_tables
-from dbhone.report.context import differences_table, material
+from dbhone.report.context import differences_table, report_context
 from dbhone.report.findings import Findings, Origin, findings_of, findings_of_joined, unmeasured
 from dbhone.report.headline import headline
 from dbhone.report.history import HistoryView, arrows, history_view
@@ -200,7 +200,7 @@ def with_published(page: Page, words: Sequence[str]) -> Page:
 def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
     analysis, changes = findings.analysis, findings.history
     levels = find_levels(findings.samples, confidence=analysis.confidence)
-    context = material(
+    context = report_context(
         findings.run,
         analysis,
         levels,

@@ -120,10 +120,8 @@ def verdict_words(effect: Effect | Summary) -> str:
     return effect.verdict if word is None else f"likely {word}, not certain among so many"
 
 
-def number(value: float | None) -> str:
+def number(value: float) -> str:
     """Return a figure with three digits or more: ``12,340``, ``56.7``, ``0.342``."""
-    if value is None:
-        return ""
     if value == 0:
         return "0"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))

@@ -27,7 +27,7 @@ from dbhone.units import count_of, size
 K = TypeVar("K")
 
 MOST_BYTES = 2_900_000
-"""A page is never larger."""
+"""Of a page that is larger, parts are left out (``_ROOMS``)."""
 _PLAIN_BYTES = 500_000
 """Data larger than this is compressed, so that the file stays small."""
 
@@ -69,7 +69,7 @@ _ROOMS = (
     _Room(step_metrics=False, step_pictures=False, rows=300),
     _Room(step_metrics=False, step_pictures=False, rows=300, data=False),
 )
-"""From all that there is to what always fits."""
+"""From all that there is to the least that a page has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,7 @@ class Html(Format):
     def render(self, page: Page) -> bytes:
         """Return the page with its pictures and, for download, its data.
 
-        What would make it larger than ``MOST_BYTES`` is left out, and the page says so.
+        Where it would be larger than ``MOST_BYTES``, some parts are left out, and the page says so.
         """
         template = templates().get_template("page.html")
         pictures, data = _pictures(page), _download(page)
@@ -189,7 +189,7 @@ def _contents(page: Page) -> list[tuple[str, str]]:
 
 def _download(page: Page) -> Download:
     data = json.dumps(report(page), ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
-    numbers = "-".join(str(origin.run.id) for origin in page.origins)
+    numbers = page.numbers.replace(" ", "-")
     name, kind, mime = f"dbhone-run-{numbers}.json", "JSON", "application/json"
     if len(data) > _PLAIN_BYTES:
         data = gzip.compress(data, mtime=0)
