@@ -123,7 +123,6 @@ def _filled(
     text = template.render(
         page=page,
         style=page_style(),
-        contents=_contents(page),
         pictures=pictures,
         room=room,
         download=data if room.data else None,
@@ -161,30 +160,6 @@ def _pictures(page: Page) -> _Pictures:
 
 def _drawn(pictures: Iterable[tuple[K, Picture | None]]) -> dict[K, Picture]:
     return {key: picture for key, picture in pictures if picture is not None}
-
-
-def _contents(page: Page) -> list[tuple[str, str]]:
-    sections = [
-        ("summary", "Summary", bool(page.summary.rows)),
-        ("search", "The search", page.search is not None),
-        ("history", "Changes", page.history is not None),
-        ("seconds", "Seconds", page.seconds is not None),
-        ("groups", "By group", bool(page.step_tables.groups)),
-        ("statements", "By statement", bool(page.step_tables.statements)),
-        ("threads", "Threads", bool(page.sweeps)),
-        ("operations", "Per operation", bool(page.step_tables.operations_by_group)),
-        ("metrics", "Other metrics", page.metrics is not None),
-        ("beside", "Published", bool(page.published)),
-        ("steps", "Steps", bool(page.step_tables.steps)),
-        ("latency", "Latency", bool(page.latencies)),
-        ("meanwhile", "Meanwhile", bool(page.server_sections)),
-        ("builds", "Build times", bool(page.builds)),
-        ("subjects", "Subjects", bool(page.subjects.rows)),
-        ("notes", "Notes", bool(page.footnotes)),
-        ("environment", "Environment", True),
-        ("repeat", "How to repeat", True),
-    ]
-    return [(anchor, name) for anchor, name, is_there in sections if is_there]
 
 
 def _download(page: Page) -> Download:
