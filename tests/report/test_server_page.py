@@ -344,6 +344,20 @@ class TestNotes:
         assert starts not in embedded
         assert layout in embedded
 
+    @pytest.mark.parametrize(("layouts", "missing"), [(6, "6 more blocks"), (64, "1 more block")])
+    def test_the_summary_tells_as_many_missing_blocks_as_the_notes(
+        self, layouts: int, missing: str
+    ) -> None:
+        run = _in_layouts(a_server_run(), layouts)
+        found = server_samples(run, Shape(blocks=6)).in_layouts(layouts)
+        places = columns(found)
+        lacks = (places.subject == found.subjects.index("lto")) & (places.block == 3)
+        throughput = np.where(lacks, np.nan, places.values["throughput"])
+        page = build_page(run, with_values(found, throughput=throughput))
+        at = [column.title for column in page.summary.columns].index("Would find")
+        assert rows_of(page.summary)["lto"][at - 1] == missing
+        assert any(f": {missing}" in note for note in page.notes)
+
     @pytest.mark.parametrize(("layouts", "told"), [(4, True), (64, False)])
     def test_more_blocks_than_layouts_are_told(self, layouts: int, told: bool) -> None:
         method = _method(_in_layouts(a_server_run(), layouts))

@@ -58,15 +58,21 @@ def needs(run: Run, samples: SampleArray, analysis: Analysis) -> SampleSize:
     analysis = analysis.without(_broken(run))
     counts = [effect.blocks for effect in analysis.throughput_effects]
     counts += [score.blocks for score in judged_summaries(analysis)]
-    missing = max(MINIMUM_BLOCKS - min(counts, default=analysis.blocks), 0)
-    if run.layouts and missing and analysis.blocks + missing > run.layouts:
-        missing = run.layouts  # the layouts that lack come again within one turn of all
+    missing = blocks_for_verdict(run, analysis, min(counts, default=analysis.blocks))
     target = None if missing else blocks_needed(analysis, run.design.target)
     return SampleSize(
         verdict_blocks=missing,
         target_blocks=target if _within_layouts(run, analysis, target) else None,
         block_seconds=samples.block_seconds,
     )
+
+
+def blocks_for_verdict(run: Run, analysis: Analysis, blocks: int) -> int:
+    """Return how many more blocks give a verdict to what has so many."""
+    missing = max(MINIMUM_BLOCKS - blocks, 0)
+    if not _within_layouts(run, analysis, missing):
+        return run.layouts  # the layouts that lack come again within one turn of all
+    return missing
 
 
 def _within_layouts(run: Run, analysis: Analysis, further: int | None) -> bool:

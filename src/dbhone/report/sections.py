@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from dbhone.analysis.sample_size import blocks_for_verdict
 from dbhone.analysis.verdict import MINIMUM_BLOCKS, Summary, Verdict, overall
 from dbhone.measurement.metric import (
     CONTEXT_SWITCHES,
@@ -51,7 +52,7 @@ def summary_table(context: ReportContext) -> Table:
     hidden = any(score is not None and _is_open(score) for score in scores.values())
     shown: _Shown = {context.part_title(part): partial(_score, context, part) for part in parts}
     if hidden:
-        shown["Would find"] = lambda subject: _would_find(scores.get(subject.name))
+        shown["Would find"] = lambda subject: _would_find(context, scores.get(subject.name))
     if not all(subject.ready_made for subject in context.subjects):
         shown["Build time"] = _build_time
     shown["Binary"] = lambda subject: Cell(text=size(subject.binary_bytes))
@@ -74,13 +75,14 @@ def _is_open(score: Summary) -> bool:
     return score.verdict in (Verdict.NO_DIFFERENCE, Verdict.NOT_ENOUGH_DATA)
 
 
-def _would_find(score: Summary | None) -> Cell:
+def _would_find(context: ReportContext, score: Summary | None) -> Cell:
     """Return what would have been found where nothing was, or what a verdict lacks."""
     if score is None or not _is_open(score):
         return EMPTY
     if score.findable is not None:
         return Cell(text=f"{score.findable:.1%}")
-    return Cell(text=count_of(MINIMUM_BLOCKS - score.blocks, "more block"))
+    missing = blocks_for_verdict(context.run, context.analysis, score.blocks)
+    return Cell(text=count_of(missing, "more block"))
 
 
 def _against(context: ReportContext) -> str:
