@@ -75,20 +75,21 @@ def test_a_ceiling_is_never_below_one(
     assert ratio >= 1
 
 
-def test_steps_without_the_kernels_part_have_no_ceiling() -> None:
-    levels = [level("throughput", 1000.0), level("cpu_seconds", 0.0007)]
-    assert find_ceilings(levels, {"point": 1}, 2) == ()
-    levels += [level("system_seconds", 0.0002), level("client_cpu_seconds", 0.0001)]
-    (ceiling,) = find_ceilings(levels, {"point": 1}, 2)
-    assert math.isclose(ceiling.user, 0.0005)
-    assert find_ceilings(levels, {"point": None}, 2) == ()
-
-
 def steps(*names: str) -> tuple[Step, ...]:
     return tuple(
         Step(set=name, key="", title=name, group=Group.POINT, in_sample=False, threads=1)
         for name in names
     )
+
+
+def test_steps_without_the_kernels_part_have_no_ceiling() -> None:
+    levels = [level("throughput", 1000.0), level("cpu_seconds", 0.0007)]
+    assert find_ceilings(levels, steps("point"), 2) == ()
+    levels += [level("system_seconds", 0.0002), level("client_cpu_seconds", 0.0001)]
+    (ceiling,) = find_ceilings(levels, steps("point"), 2)
+    assert math.isclose(ceiling.user, 0.0005)
+    embedded = [replace(step, threads=None) for step in steps("point")]
+    assert find_ceilings(levels, embedded, 2) == ()
 
 
 def levels_of(step: str, user: float) -> list[Level]:

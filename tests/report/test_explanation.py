@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -49,6 +50,28 @@ def test_what_differs_is_named_with_its_function_and_caller() -> None:
     assert "Kernel: fdatasync" in {row.cells[0].text for row in modules.rows}
     heads = [plain(row.cells[0]) for row in functions.rows if row.heading]
     assert heads[0] == "kernel: fdatasync"
+
+
+@pytest.mark.parametrize(
+    ("callers", "named"),
+    [
+        (("issue_xlog_fsync", "XLogFlush"), ", called by issue_xlog_fsync."),
+        (("fdatasync", "issue_xlog_fsync"), ", called by issue_xlog_fsync."),
+        (("", "XLogFlush"), "."),
+    ],
+    ids=["two callers", "libc's wrapper", "unknown caller"],
+)
+def test_the_caller_is_the_innermost_that_is_not_the_functions_wrapper(
+    callers: tuple[str, str], named: str
+) -> None:
+    above = tuple(Call(CodeOrigin.OWN, "WAL", name) for name in callers)
+    base, subject = (
+        [replace(it, stacks={(SCAN,): 200, (SYNC, *above): synced}) for it in rounds(synced)]
+        for synced in (400, 1)
+    )
+    said = said_of(base, subject)
+    (first,) = [it for it in said.sentences if it.startswith("Kernel: fdatasync")]
+    assert first.endswith(f", most in fdatasync{named}")
 
 
 def test_equal_servers_have_no_tables_of_differences() -> None:

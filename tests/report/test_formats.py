@@ -20,11 +20,13 @@ from dbhone.measurement.record import Run
 from dbhone.report.formats.base import find_format, format_of_file, formats, render
 from dbhone.report.formats.text import Text
 from dbhone.report.page import Page
+from dbhone.report.search import CandidateResult, Search, StageGain
 from dbhone.report.terminal import show
 from dbhone.safe_text import terminal_safe
 from tests.report.hostile import HOSTILE, HOSTILE_PAGES, _hostile_page, hostile_observed
 from tests.report.odd_runs import odd_page, odd_runs
 from tests.report.sample_run import SUBJECTS, Shape, a_run, run_page
+from tests.report.sample_servers import SUBJECTS as SERVERS
 from tests.report.sample_servers import Shape as ServerShape
 from tests.report.sample_servers import (
     a_server_run,
@@ -229,6 +231,7 @@ class TestJson:
                 "levels",
                 "ceilings",
                 "history",
+                "search",
                 "joined",
                 "beside",
             ),
@@ -257,6 +260,28 @@ class TestJson:
         summaries = self._report(page)["summary"]
         kinds = {(each["subject"], each["group"], each["in_sample"]) for each in summaries}
         assert len(kinds) == len(summaries) == 6 * 4 * 2
+
+    def test_a_search_has_all_that_was_tried_and_what_each_stage_brought(self, page: Page) -> None:
+        assert self._report(page)["search"] is None
+        search = Search(
+            tried=(
+                CandidateResult(name="lto", ratio=1.1, blocks=6, status="measured afresh"),
+                CandidateResult(name="bolt", ratio=None, blocks=0, status="cannot be built here"),
+            ),
+            stages=(StageGain(stage="lto", ratio=1.1, low=1.05, high=1.15),),
+        )
+        assert self._report(replace(page, search=search))["search"] == {
+            "stages": [{"stage": "lto", "ratio": 1.1, "low": 1.05, "high": 1.15}],
+            "candidates": [
+                {"name": "lto", "ratio": 1.1, "blocks": 6, "status": "measured afresh"},
+                {"name": "bolt", "ratio": None, "blocks": 0, "status": "cannot be built here"},
+            ],
+        }
+
+    def test_subjects_have_the_defaults_of_their_servers(self) -> None:
+        subjects = tuple(replace(each, defaults={"flush": "1"}) for each in SERVERS)
+        page = server_page(a_server_run(subjects=subjects), ServerShape(blocks=1))
+        assert {each["defaults"]["flush"] for each in self._report(page)["builds"]} == {"1"}
 
     def test_text_of_outside_is_whole_but_for_lone_surrogates(self) -> None:
         title = self._report(_hostile_page())["run"]["title"]

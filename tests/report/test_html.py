@@ -163,7 +163,10 @@ class TestPictures:
             r": lto\+pgo 1\.\d{3} \(1\.\d{3} to 1\.\d{3}\), faster; ", picture.alternative
         )
         assert "control" not in picture.alternative
-        assert picture.alternative.endswith(" The table Held-out by group below has all figures.")
+        words = "The table Held-out by group above has all figures."
+        assert picture.alternative.endswith(f" {words}")
+        text = render(page, "html").decode()
+        assert 0 < text.index("<h3>Held-out by group</h3>") < text.index(words)
 
     def test_words_for_many_subjects_count_the_rest(self) -> None:
         few = SUBJECTS[:2]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from dbhone.analysis import shape_warnings, warnings
 from dbhone.analysis.gravity import GRAVITY
 from dbhone.report.formats.base import formats, render
+from dbhone.report.search import CandidateResult, Search, StageGain
 from tests.report.sample_history import a_history, history_page
 from tests.report.sample_servers import a_server_run, server_page
 
@@ -40,6 +42,15 @@ def test_every_key_of_a_history_is_documented() -> None:
     page = history_page(a_history())
     text = _document("reports.md")
     keys = _keys(json.loads(render(page, "json"))["history"])
+    assert [key for key in sorted(keys) if f"`{key}`" not in text] == []
+
+
+def test_every_key_of_a_search_is_documented() -> None:
+    stage = StageGain(stage="lto", ratio=1.1, low=1.05, high=1.15)
+    tried = CandidateResult(name="lto", ratio=1.1, blocks=6, status="measured afresh")
+    page = replace(server_page(a_server_run()), search=Search(tried=(tried,), stages=(stage,)))
+    text = _document("reports.md")
+    keys = _keys(json.loads(render(page, "json"))["search"])
     assert [key for key in sorted(keys) if f"`{key}`" not in text] == []
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from dbhone.measurement.record import Design
 from dbhone.report.reproduction import repeat
-from tests.report.sample_run import EXPERIMENT, a_run
+from tests.report.sample_run import EXPERIMENT, Shape, a_run, run_page
 
 DECLARED = f"""{EXPERIMENT}
 [design]
@@ -53,3 +53,11 @@ def test_a_text_that_is_no_experiment_has_the_usual_design() -> None:
     for text in (wrong, "design = 1", "no TOML"):
         told = command(text)
         assert told == "hone run mine.toml --budget 2h --target 1% --seed 3"
+
+
+def test_one_core_and_one_block_are_not_many() -> None:
+    run = a_run()
+    alone = replace(run, machine=replace(run.machine, cores=1))
+    facts = dict(run_page(alone, Shape(blocks=1)).environment)
+    assert facts["CPU"].endswith(", 1 core")
+    assert facts["Design"].startswith("1 block, ")

@@ -250,6 +250,18 @@ class TestSettings:
         assert page.settings is None
         assert page.shared_settings == (("fsync", "on"),)
 
+    @pytest.mark.parametrize(
+        ("other", "shown"), [({}, "–"), ({"switch": ""}, "(none)")], ids=["absent", "empty"]
+    )
+    def test_a_long_list_without_a_common_word_stands_whole(
+        self, other: dict[str, str], shown: str
+    ) -> None:
+        switch = f"a=on,{'x' * 40}=on"
+        subjects = tuple(replace(each, settings={"switch": switch}) for each in SUBJECTS)
+        run = changed(a_server_run(subjects=subjects), "lto", settings={"jit": "on"} | other)
+        rows = rows_of(server_page(run, Shape(blocks=1)).settings)
+        assert rows["switch"] == [switch, switch, shown, switch]
+
     def test_limits_of_open_files_are_told_beside_the_settings(self) -> None:
         limits = {"lto": 41_470}
         subjects = tuple(
@@ -331,6 +343,20 @@ class TestNotes:
         assert embedded is not None
         assert starts not in embedded
         assert layout in embedded
+
+    @pytest.mark.parametrize(("layouts", "missing"), [(6, "6 more blocks"), (64, "1 more block")])
+    def test_the_summary_tells_as_many_missing_blocks_as_the_notes(
+        self, layouts: int, missing: str
+    ) -> None:
+        run = _in_layouts(a_server_run(), layouts)
+        found = server_samples(run, Shape(blocks=6)).in_layouts(layouts)
+        places = columns(found)
+        lacks = (places.subject == found.subjects.index("lto")) & (places.block == 3)
+        throughput = np.where(lacks, np.nan, places.values["throughput"])
+        page = build_page(run, with_values(found, throughput=throughput))
+        at = [column.title for column in page.summary.columns].index("Would find")
+        assert rows_of(page.summary)["lto"][at - 1] == missing
+        assert any(f": {missing}" in note for note in page.notes)
 
     @pytest.mark.parametrize(("layouts", "told"), [(4, True), (64, False)])
     def test_more_blocks_than_layouts_are_told(self, layouts: int, told: bool) -> None:

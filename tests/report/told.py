@@ -14,4 +14,4 @@ def rows_of(table: Table | None) -> dict[str, list[str]]:
 
 def answers(page: Page) -> dict[str, str]:
     """Return what stands at the top of a page, by its question."""
-    return {item.name: item.text.replace("\u00a0", " ") for item in page.overview}
+    return {name: text.replace("\u00a0", " ") for name, text in page.overview}

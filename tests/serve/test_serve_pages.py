@@ -259,6 +259,8 @@ class TestComparison:
         assert "runs 1 and 2 joined" in answer.text
         assert '<th scope="row">other</th>' in answer.text
         assert "were joined by way of rel" in answer.text
+        again = client.get(f"/compare?runs={one},{two}", headers=HERE)
+        assert again.headers["ETag"] == answer.headers["ETag"]
 
     def test_runs_that_share_none_say_so_and_what_each_found(
         self, store: Store, client: Client

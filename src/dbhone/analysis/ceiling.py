@@ -10,7 +10,7 @@ many CPUs can do it, and one client waits for one operation after the other.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dbhone.analysis.levels import Level
@@ -65,12 +65,10 @@ def ceiling_ratio(
 
 
 def find_ceilings(
-    levels: Iterable[Level], threads: Mapping[str, int | None], cores: int
+    levels: Iterable[Level], steps: Iterable[Step], cores: int
 ) -> tuple[Ceiling, ...]:
-    """Return the ceilings of all servers' steps whose CPU time is known by kind.
-
-    ``threads`` are the clients of each step.
-    """
+    """Return the ceilings of those steps that are servers' and whose CPU time is known by kind."""
+    threads = {step.name: step.threads for step in steps}
     found: dict[tuple[str, str], dict[str, float]] = {}
     for level in levels:
         found.setdefault((level.subject, level.step), {})[level.metric] = level.value
@@ -105,7 +103,7 @@ def overall_ceiling(
     It is their geometric mean. None where the bound of one of them is not known, as for an embedded
     DBMS.
     """
-    found = find_ceilings(levels, {step.name: step.threads for step in judged}, cores)
+    found = find_ceilings(levels, judged, cores)
     ratios = [ceiling.ratio for ceiling in found if ceiling.subject == subject]
     if not judged or len(ratios) < len(judged) or not all(map(math.isfinite, ratios)):
         return None

@@ -56,9 +56,7 @@ class SampleSize:
 def needs(run: Run, samples: SampleArray, analysis: Analysis) -> SampleSize:
     """Return how many blocks a run lacks; a broken subject needs none."""
     analysis = analysis.without(run.broken_subjects)
-    missing = max(MINIMUM_BLOCKS - _fewest(analysis), 0)
-    if run.layouts and missing and analysis.blocks + missing > run.layouts:
-        missing = run.layouts  # the layouts that lack come again within one turn of all
+    missing = blocks_for_verdict(run, analysis, _fewest(analysis))
     target = None if missing else blocks_needed(analysis, run.design.target)
     return SampleSize(
         verdict_blocks=missing,
@@ -72,6 +70,14 @@ def _fewest(analysis: Analysis) -> int:
     counts = [effect.blocks for effect in analysis.throughput_effects]
     counts += [score.blocks for score in judged_summaries(analysis)]
     return min(counts, default=analysis.blocks)
+
+
+def blocks_for_verdict(run: Run, analysis: Analysis, blocks: int) -> int:
+    """Return how many more blocks give a verdict to what has so many."""
+    missing = max(MINIMUM_BLOCKS - blocks, 0)
+    if not _within_layouts(run, analysis, missing):
+        return run.layouts  # the layouts that lack come again within one turn of all
+    return missing
 
 
 def _within_layouts(run: Run, analysis: Analysis, further: int | None) -> bool:

@@ -63,7 +63,7 @@ def summary_picture(page: Page, *, in_sample: bool) -> Picture | None:
     table = page.step_tables.groups[in_sample]
     return Picture(
         svg=svg(chart, prefix=f"s{int(in_sample)}"),
-        alternative=f"{_description(page, drawn)} The table {table.title} below has all figures.",
+        alternative=f"{_description(page, drawn)} The table {table.title} above has all figures.",
     )
 
 
@@ -117,7 +117,7 @@ def step_picture(page: Page, *, in_sample: bool) -> Picture | None:
     if not drawn or len(drawn) > MOST_MARKS:
         return None
     names = _names(page, {effect.subject for effect in drawn})
-    own_steps = [step for step in wholes(page.run.steps) if step.in_sample is in_sample]
+    own_steps = wholes(page.steps_with_parts(in_sample))
     steps = [printable(step.name) for group in Group for step in own_steps if step.group is group]
     values = [
         {**_point(effect), "name": printable(effect.step), "panel": names[effect.subject]}
@@ -134,7 +134,7 @@ def step_picture(page: Page, *, in_sample: bool) -> Picture | None:
     return Picture(
         svg=svg(chart, prefix=f"t{int(in_sample)}"),
         alternative=f"Throughput of {len(steps)} steps on {len(names)} subjects relative to "
-        f"{page.analysis.base}, with intervals. The table below has the same figures.",
+        f"{page.analysis.base}, with intervals. The table above has the same figures.",
     )
 
 

@@ -102,7 +102,7 @@ class ReportContext:
         return level.value if level is not None else None
 
 
-def material(
+def report_context(
     run: Run,
     analysis: Analysis,
     levels: Iterable[Level],
@@ -110,9 +110,10 @@ def material(
     order: Sequence[str],
     arrows: Mapping[tuple[str, str], str],
 ) -> ReportContext:
-    """Order the subjects: the base, the candidates from the best to the worst, the controls.
+    """Return what a run's tables are made from, with its subjects in order.
 
-    The versions of a history, whose ``order`` is given, stay in it.
+    The base comes first, then the candidates from the best to the worst, then the controls. The
+    versions of a history, whose ``order`` is given, stay in it.
     """
 
     def rank(subject: Subject) -> tuple[int, bool, float]:
@@ -170,6 +171,20 @@ def subject_row(subject: Subject, cells: Iterable[Cell]) -> Row:
     return Row(cells=(name, *cells), control=subject.role is Role.CONTROL)
 
 
+def subject_rows(
+    subjects: Iterable[Subject], shown: Mapping[str, Callable[[Subject], Cell]]
+) -> tuple[Row, ...]:
+    """Return a row for each subject; ``shown`` has by the title of a column what it shows."""
+    return tuple(
+        subject_row(subject, (cell(subject) for cell in shown.values())) for subject in subjects
+    )
+
+
+def group_name(group: Group | None) -> str:
+    """Return the name of a group of steps; all of them together are one, too."""
+    return "all" if group is None else group.value
+
+
 def heading(words: str, columns: int) -> Row:
     """Return a row that names the rows below it, as wide as a table of this many columns."""
     return Row(cells=(Cell(text=words), *[EMPTY] * (columns - 1)), heading=True)
@@ -195,9 +210,6 @@ def _counted(steps: list[Step]) -> str:
     )
 
 
-_Told = Callable[[Subject], str]
-
-
 def differences_table(context: ReportContext) -> Table | None:
     """Return how the subjects differ, None if there are fewer than two.
 
@@ -206,26 +218,26 @@ def differences_table(context: ReportContext) -> Table | None:
     subjects = context.subjects
     if len(subjects) < 2:
         return None
-    aspects = _aspects(subjects)
+    shared = _shared(subjects)
     texts_by_aspect = {
-        name: [tell(subject) for subject in subjects] for name, tell in aspects.items()
+        name: [tell(subject) for subject in subjects] for name, tell in _aspects(shared).items()
     }
     differing = [name for name, texts in texts_by_aspect.items() if len(set(texts)) > 1]
     if not differing:
         return None
     return Table(
         title="What differs",
-        caption=f"Only what tells the subjects apart.{_alike(texts_by_aspect, _shared(subjects))}",
+        caption=f"Only what tells the subjects apart.{_alike(texts_by_aspect, shared)}",
         columns=text_columns(("Subject", *differing)),
         rows=tuple(
-            subject_row(subject, (Cell(text=aspects[name](subject)) for name in differing))
-            for subject in subjects
+            subject_row(subject, (Cell(text=texts_by_aspect[name][at]) for name in differing))
+            for at, subject in enumerate(subjects)
         ),
     )
 
 
-def _aspects(subjects: tuple[Subject, ...]) -> Mapping[str, _Told]:
-    shared = _shared(subjects)
+def _aspects(shared: tuple[str, ...]) -> Mapping[str, Callable[[Subject], str]]:
+    """Return what may tell subjects apart; of their flags those that not all of them share."""
     return {
         "DBMS": lambda subject: f"{subject.dbms} {subject.version}",
         "Source": lambda subject: subject.source,

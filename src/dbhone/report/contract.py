@@ -15,8 +15,10 @@ from dbhone.analysis.verdict import Summary, likely
 from dbhone.measurement.build_facts import BuildTimings
 from dbhone.measurement.metric import BY_NAME
 from dbhone.measurement.record import Run, Subject
+from dbhone.report.context import group_name
 from dbhone.report.page import Page
 from dbhone.report.published_comparison import PublishedComparison, PublishedRow
+from dbhone.report.search import Search
 
 SCHEMA = "dbhone-report/1"
 EFFECT_KEYS = (
@@ -54,7 +56,11 @@ def report(page: Page) -> dict[str, Any]:
         "summary": [_summary(summary) for summary in page.analysis.throughput_summaries],
         "needs": _needs(page.needs),
         "levels": [_level(level) for level in page.levels],
-        "ceilings": [_ceiling(ceiling) for ceiling in _ceilings(page)],
+        "ceilings": [
+            _ceiling(ceiling)
+            for ceiling in find_ceilings(page.levels, page.run.steps, page.run.machine.cores)
+        ],
+        "search": _search(page.search) if page.search is not None else None,
         "builds": [_build(subject) for subject in page.run.subjects],
         "beside": [_beside(comparison) for comparison in page.published],
         "warnings": [dataclasses.asdict(alert) for alert in (*page.alerts, *page.footnotes)],
@@ -89,11 +95,6 @@ def _level(level: Level) -> dict[str, Any]:
     }
 
 
-def _ceilings(page: Page) -> tuple[Ceiling, ...]:
-    threads = {step.name: step.threads for step in page.run.steps}
-    return find_ceilings(page.levels, threads, page.run.machine.cores)
-
-
 def _ceiling(ceiling: Ceiling) -> dict[str, Any]:
     return {
         **_named(ceiling, "subject", "step"),
@@ -107,7 +108,7 @@ def _ceiling(ceiling: Ceiling) -> dict[str, Any]:
 def _summary(summary: Summary) -> dict[str, Any]:
     return {
         "subject": summary.subject,
-        "group": summary.group.value if summary.group is not None else "all",
+        "group": group_name(summary.group),
         **_named(summary, "in_sample", "ratio", "low", "high", "mean", "median"),
         **_named(summary, "minimum", "maximum", "standard_deviation", "steps", "blocks", "verdict"),
         "likely": likely(summary),
@@ -135,10 +136,9 @@ def _history(history: History) -> dict[str, Any]:
 
 
 def _trend(trend: VersionTrend) -> dict[str, Any]:
-    group = trend.group.value if trend.group is not None else "all"
     return {
         "step": trend.step,
-        "group": group,
+        "group": group_name(trend.group),
         "in_sample": trend.in_sample,
         "versions": list(trend.versions),
         "segments": [_segment(segment) for segment in trend.segments],
@@ -162,12 +162,19 @@ def _change(change: Change) -> dict[str, Any]:
     }
 
 
+def _search(search: Search) -> dict[str, Any]:
+    return {
+        "stages": [_named(stage, "stage", "ratio", "low", "high") for stage in search.stages],
+        "candidates": [_named(one, "name", "ratio", "blocks", "status") for one in search.tried],
+    }
+
+
 def _beside(comparison: PublishedComparison) -> dict[str, Any]:
     return {
         "name": comparison.name,
         "source": comparison.publication.source,
         "theirs": [comparison.pair.theirs, comparison.publication.base],
-        "here": [comparison.pair.mine.name, comparison.base],
+        "here": [comparison.pair.mine.name, comparison.base.name],
         "unmatched": comparison.unmatched,
         "alone": comparison.alone,
         "rows": [_beside_row(row) for row in comparison.rows],
@@ -189,7 +196,7 @@ def _build(subject: Subject) -> dict[str, Any]:
         "seconds": _number(subject.build_seconds),
         **_named(subject, "binary_bytes", "trained_on", "training_seconds", "profile_coverage"),
         **_named(subject, "broken", "dbms", "version", "source", "source_digest"),
-        **_named(subject, "settings", "levers", "inputs"),
+        **_named(subject, "settings", "defaults", "levers", "inputs"),
         "timings": _timings(subject.timings),
         "layout": None if subject.layout is None else dataclasses.asdict(subject.layout),
         "running": None if subject.running is None else dataclasses.asdict(subject.running),

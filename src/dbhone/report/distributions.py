@@ -27,7 +27,7 @@ def latency_picture(page: Page, *, in_sample: bool) -> Picture | None:
 
     The point in a bar is the 95th percentile. None if there is nothing to draw, or too much.
     """
-    own_steps = [step for step in page.run.steps if step.in_sample is in_sample]
+    own_steps = page.steps_with_parts(in_sample)
     steps = [step for group in Group for step in own_steps if step.group is group]
     values = _values(page, steps)
     if not values or len(values) > MOST_BARS:

@@ -41,20 +41,6 @@ def named_axis(names: Sequence[str]) -> alt.Axis:
     return alt.Axis(minExtent=min(longest * _LETTER, _LABEL_LIMIT) + 8)
 
 
-def line_legend(names: Sequence[str], width: int, *, above: bool = False) -> alt.Legend:
-    """Return a legend of lines, as wide as the picture: below it, or above."""
-    room = max(len(name) for name in names) + 3
-    return alt.Legend(
-        orient="top" if above else "bottom",
-        columns=max(1, min(len(names), int(width * _LETTERS) // room)),
-        labelLimit=min(_LABEL_LIMIT, width - 30),
-        columnPadding=14,
-        symbolSize=70,
-        symbolOpacity=1,
-        symbolStrokeWidth=2,
-    )
-
-
 def panel_header(width: int) -> alt.Header:
     """Return how panels are named: above each, as wide as there is room."""
     return alt.Header(
@@ -106,17 +92,23 @@ def _renamed(svg: str, prefix: str) -> str:
 
 _COLOURS = 8
 """How many colours for lines the style has, ``--line-1`` to this; then they come again."""
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 _DASHES = ([1, 0], [6, 3], [2, 2])
 _Look = tuple[str, str, list[int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """The subjects of a picture by the ``names`` that the column ``name`` of its data has."""
+    """The lines of a picture by the ``names`` that the column ``name`` of its data has."""
 
     names: tuple[str, ...]
     looks: tuple[_Look, ...]
+
+    @classmethod
+    def named(cls, names: Iterable[str]) -> Lines:
+        """Return lines with these names."""
+        shown = tuple(names)
+        return cls(names=shown, looks=tuple(_look(place) for place in range(len(shown))))
 
     @classmethod
     def of(cls, subjects: Iterable[Subject], *, drawn: Collection[str]) -> Lines:
@@ -125,33 +117,42 @@ class Lines:
         return cls(
             names=tuple(printable(label(subject)) for subject in drawn_subjects),
             looks=tuple(
-                _look(drawn_subject, place) for place, drawn_subject in enumerate(drawn_subjects)
+                _look(place, control=subject.role is Role.CONTROL)
+                for place, subject in enumerate(drawn_subjects)
             ),
         )
 
     def colour(self, width: int, *, above: bool = False) -> alt.Color:
         """Return the colours, with a legend as wide as the picture: below it, or above."""
-        return alt.Color(
-            "name:N", scale=self._scale(0), legend=line_legend(self.names, width, above=above)
-        )
+        return alt.Color("name:N", scale=self._scale(0), legend=self._legend(width, above=above))
 
     def shape(self, width: int, *, above: bool = False) -> alt.Shape:
         """Return the shapes of points, in the same legend."""
-        return alt.Shape(
-            "name:N", scale=self._scale(1), legend=line_legend(self.names, width, above=above)
-        )
+        return alt.Shape("name:N", scale=self._scale(1), legend=self._legend(width, above=above))
 
     def dash(self) -> alt.StrokeDash:
         """Return the dashes."""
         return alt.StrokeDash("name:N", scale=self._scale(2), legend=None)
 
+    def _legend(self, width: int, *, above: bool) -> alt.Legend:
+        room = max(len(name) for name in self.names) + 3
+        return alt.Legend(
+            orient="top" if above else "bottom",
+            columns=max(1, min(len(self.names), int(width * _LETTERS) // room)),
+            labelLimit=min(_LABEL_LIMIT, width - 30),
+            columnPadding=14,
+            symbolSize=70,
+            symbolOpacity=1,
+            symbolStrokeWidth=2,
+        )
+
     def _scale(self, at: int) -> alt.Scale:
         return alt.Scale(domain=list(self.names), range=[look[at] for look in self.looks])
 
 
-def _look(subject: Subject, place: int) -> _Look:
-    shape = SHAPES[place % len(SHAPES)]
-    if subject.role is Role.CONTROL:
+def _look(place: int, *, control: bool = False) -> _Look:
+    shape = _SHAPES[place % len(_SHAPES)]
+    if control:
         return "var(--same)", shape, _DASHES[2]
     colour = f"var(--line-{place % _COLOURS + 1})"
     return colour, shape, _DASHES[place // _COLOURS % 2]

@@ -215,14 +215,19 @@ def _worded(waits: WaitDifferences) -> Iterator[Difference]:
 def _sentence(
     difference: Difference, functions: Sequence[FunctionDifference], subject: str, said: Wording
 ) -> str:
-    """Say how a module differs, and which of its functions differs most, called by whom."""
+    """Say how a module differs, and which of its functions differs most, called by whom.
+
+    What a wrapper in libc calls has the wrapper's name, and is called by the wrapper's caller.
+    """
     more = difference.more
     word = "more" if more.value > 0 else "less"
     alike = (it for it in functions if it.difference.more.value * more.value > 0)
     own = next((it for it in alike if it.call.module == difference.name), None)
-    called = own is not None and own.callers and own.callers[-1]
-    within = f", most in {own.call.function}" if own is not None and own.call.function else ""
-    within += f", called by {called}" if within and called else ""
+    within = ""
+    if own is not None and own.call.function:
+        within = f", most in {own.call.function}"
+        called = next((caller for caller in own.callers if caller != own.call.function), "")
+        within += f", called by {called}" if called else ""
     return (
         f"{capital(difference.name)}: {said.amount(abs(more.value))} {word} for {said.of} of"
         f" {subject}{within}."

@@ -41,9 +41,8 @@ def block_figures(page: Page, metrics: Sequence[Metric] = METRICS) -> Iterator[B
     samples = page.samples
     values = {metric: samples.of(metric) for metric in metrics if samples.has(metric)}
     subjects = [subject for subject in page.ordered if subject.name in samples.subjects]
-    known_steps = [step for step in page.run.steps if step.name in samples.steps]
     for part in page.in_sample:
-        steps = [step for step in known_steps if step.in_sample is part]
+        steps = [step for step in page.steps_with_parts(part) if step.name in samples.steps]
         for at, block in enumerate(samples.blocks.tolist()):
             for step, subject in product(steps, subjects):
                 place = samples.subjects.index(subject.name), samples.steps.index(step.name), at

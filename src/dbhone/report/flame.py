@@ -74,16 +74,6 @@ def frames(rounds: tuple[Sequence[Round], Sequence[Round]]) -> list[Frame]:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Box:
-    x: float
-    y: float
-    width: float
-    look: str
-    text: str
-    words: str
-
-
 def explanation_page(
     title: str,
     names: tuple[str, str],
@@ -121,17 +111,18 @@ def _boxes(
     total: float,
     deepest: int,
     wording: Wording,
-) -> Iterator[_Box]:
+) -> Iterator[dict[str, float | str]]:
+    """Yield the frames as the template draws them."""
     for frame in shown:
         width = frame.width / total * _WIDTH
         letters = int((width - 6) / _LETTER)
         text = frame.name if len(frame.name) <= letters else f"{frame.name[: letters - 1]}…"
         base, subject = wording.amount(frame.base), wording.amount(frame.subject)
-        yield _Box(
-            x=round(frame.left / total * _WIDTH, 2),
-            y=(deepest - frame.depth) * _HEIGHT,
-            width=round(width, 2),
-            look=frame.look,
-            text=text if letters > 2 else "",
-            words=f"{frame.name}: {base} with {names[0]}, {subject} with {names[1]}",
-        )
+        yield {
+            "x": round(frame.left / total * _WIDTH, 2),
+            "y": (deepest - frame.depth) * _HEIGHT,
+            "width": round(width, 2),
+            "look": frame.look,
+            "text": text if letters > 2 else "",
+            "words": f"{frame.name}: {base} with {names[0]}, {subject} with {names[1]}",
+        }

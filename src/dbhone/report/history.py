@@ -13,7 +13,7 @@ from dbhone.analysis.verdict import Direction, Verdict
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Run
 from dbhone.measurement.sample_array import SampleArray
-from dbhone.report.context import EMPTY, ReportContext, heading, label, short_names
+from dbhone.report.context import EMPTY, ReportContext, group_name, heading, label, short_names
 from dbhone.report.table import Cell, Row, Table, columns, signed
 from dbhone.report.wording import ends, figure, joined, margin, ratio
 from dbhone.units import count_of
@@ -77,7 +77,7 @@ def group_table(context: ReportContext, history: History, in_sample: bool) -> Ta
                 )
                 for other in context.others
             )
-            rows.append(Row(cells=(Cell(text=_group(trend)), *figures)))
+            rows.append(Row(cells=(Cell(text=group_name(trend.group)), *figures)))
     return Table(
         title=f"{context.part_title(in_sample)} by group",
         caption=f"{context.part_words(in_sample)} Geometric means of the ratios to {context.base}, "
@@ -85,10 +85,6 @@ def group_table(context: ReportContext, history: History, in_sample: bool) -> Ta
         columns=columns("Group", map(label, context.others)),
         rows=tuple(rows),
     )
-
-
-def _group(trend: VersionTrend) -> str:
-    return trend.group.value if trend.group is not None else "all"
 
 
 def _arrow(change: Change) -> str:
@@ -184,7 +180,7 @@ def _table(context: ReportContext, history: History, short: Mapping[str, str]) -
 
 def _group_rows(context: ReportContext, trend: VersionTrend) -> Iterator[Row]:
     part = "" if len(context.parts()) == 1 else f"{context.part_title(trend.in_sample).lower()} "
-    name = f"{_group(trend)} {part}steps{' together' if trend.group is None else ''}"
+    name = f"{group_name(trend.group)} {part}steps{' together' if trend.group is None else ''}"
     for change in trend.shown_changes:
         yield _change_row(name, change, trend)
     if not trend.shown_changes:

@@ -114,10 +114,10 @@ def seconds_table(context: ReportContext) -> Table | None:
 
 def _second_rows(context: ReportContext) -> Iterator[Row]:
     for subject in context.subjects:
-        rates = [context.level(subject, step, LATENCY_P50) for step in context.run.steps]
-        known = [rate for rate in rates if rate is not None]
+        seconds = [context.level(subject, step, LATENCY_P50) for step in context.run.steps]
+        known = [value for value in seconds if value is not None]
         mean = Cell(text=number(statistics.fmean(known))) if known else EMPTY
-        runs = (EMPTY if rate is None else Cell(text=number(rate)) for rate in rates)
+        runs = (EMPTY if value is None else Cell(text=number(value)) for value in seconds)
         base = subject.role is Role.BASE
         speed = Cell(text="1") if base else figure(context.find(subject, context.parts()[0]))
         yield subject_row(subject, (*runs, mean, speed))

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 
 from dbhone.measurement.record import Group, Role, Subject
-from dbhone.report.context import EMPTY, ReportContext, heading, serves, subject_row
+from dbhone.report.context import EMPTY, ReportContext, group_name, heading, serves, subject_row
 from dbhone.report.steps import LEAST_BYTES, OPERATIONS, Scale, bare_ratio
 from dbhone.report.table import Cell, Row, Table, columns
 from dbhone.report.wording import capital, figure, joined
@@ -34,7 +34,7 @@ def operations_table(context: ReportContext, in_sample: bool, *, by_group: bool)
     rows: list[Row] = []
     for group in shown_groups:
         if by_group:
-            rows.append(heading(group.value if group else "all", 1 + len(scales)))
+            rows.append(heading(group_name(group), 1 + len(scales)))
         rows += _rows(context, in_sample, group, scales)
     part = context.part_title(in_sample).lower()
     return Table(

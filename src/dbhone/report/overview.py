@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
 from dbhone.analysis.trust import TrustGrade
 from dbhone.analysis.verdict import (
@@ -29,14 +28,6 @@ _TESTED = frozenset({"smoke", "full"})
 _MOST_MOVED = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OverviewItem:
-    """One question's name, and its answer in a sentence or two."""
-
-    name: str
-    text: str
-
-
 _ANSWERS = {
     TrustGrade.GOOD: "As far as the control shows, yes",
     TrustGrade.LIMITED: "With limits",
@@ -46,15 +37,16 @@ _ANSWERS = {
 
 def overview(
     findings: Findings, winner: Subject | None, notes: int, ceiling: float | None
-) -> tuple[OverviewItem, ...]:
+) -> tuple[tuple[str, str], ...]:
     """Return what was compared, how it was measured, what moved, and how far it can be trusted.
 
-    Of a ``winner`` it names the next commands. ``notes`` counts the warnings of the page;
-    ``ceiling`` is the largest gain that any build could have. Where nothing was measured it says
-    what is ready and what to do next. Empty where the base alone was not.
+    Each is a question's name, and its answer in a sentence or two. Of a ``winner`` it names the
+    next commands. ``notes`` counts the warnings of the page; ``ceiling`` is the largest gain that
+    any build could have. Where nothing was measured it says what is ready and what to do next.
+    Empty where the base alone was not.
     """
     if not findings.measured:
-        return _items(what_is_left(findings.run))
+        return tuple(what_is_left(findings.run))
     if findings.run.base is None:
         return ()
     moved = "; ".join(_moved(findings)) if findings.history is None else ""
@@ -62,21 +54,16 @@ def overview(
     answer = f"{_ANSWERS[findings.trust.grade]}: {findings.trust.reason}."
     if notes:
         answer += f" See the {'note' if notes == 1 else count_of(notes, 'note')}."
-    return _items(
-        (
-            ("Compared", _compared(findings, findings.run.base)),
-            ("Measured", _measured(findings)),
-            ("Moved most", f"{capital(moved)}." if moved else ""),
-            ("Costs", costs),
-            ("At most", _at_most(findings, ceiling) if ceiling else ""),
-            ("To be trusted?", answer),
-            ("To use it", _next(findings, winner) if winner else ""),
-        )
-    )
-
-
-def _items(answers: Iterable[tuple[str, str]]) -> tuple[OverviewItem, ...]:
-    return tuple(OverviewItem(name=name, text=text) for name, text in answers if text)
+    answers = {
+        "Compared": _compared(findings, findings.run.base),
+        "Measured": _measured(findings),
+        "Moved most": f"{capital(moved)}." if moved else "",
+        "Costs": costs,
+        "At most": _at_most(findings, ceiling) if ceiling else "",
+        "To be trusted?": answer,
+        "To use it": _next(findings, winner) if winner else "",
+    }
+    return tuple((name, text) for name, text in answers.items() if text)
 
 
 def _at_most(findings: Findings, ceiling: float) -> str:

@@ -12,17 +12,17 @@ from dbhone.analysis.levels import Level, find_levels
 from dbhone.analysis.sample_size import SampleSize
 from dbhone.analysis.trust import Trust, TrustGrade
 from dbhone.analysis.verdict import Analysis, Summary, find_winner, overall
-from dbhone.measurement.record import Run, RunState, Subject, Warning
+from dbhone.measurement.record import Run, RunState, Step, Subject, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.series import Observation
 from dbhone.report import sections
 from dbhone.report.builds import build_tables
-from dbhone.report.context import differences_table, material
+from dbhone.report.context import differences_table, report_context
 from dbhone.report.findings import Findings, Origin, findings_of, findings_of_joined, unmeasured
 from dbhone.report.headline import headline
 from dbhone.report.history import HistoryView, arrows, history_view
 from dbhone.report.latencies import latencies, seconds_table
-from dbhone.report.overview import OverviewItem, overview
+from dbhone.report.overview import overview
 from dbhone.report.publication import parse_choice
 from dbhone.report.published_comparison import (
     PublishedComparison,
@@ -62,7 +62,7 @@ class Page:
     ``observations`` (what was observed while they were measured), ``server_sections`` (its median
     series on some steps), ``method``, ``settings``.
     ``trust`` is how far the verdicts can be trusted; ``overview`` says so in words, after what was
-    compared and what moved most. It is empty without a base;
+    compared and what moved most: names of questions with their answers, none without a base;
     ``differences`` are None where no two subjects differ.
     ``builds`` are the tables of build times, empty where they are not known. ``levels`` are all
     absolute figures, ``samples`` the single ones that everything was made of. ``search`` is the one
@@ -76,7 +76,7 @@ class Page:
     levels: tuple[Level, ...]
     headline: str
     trust: Trust
-    overview: tuple[OverviewItem, ...]
+    overview: tuple[tuple[str, str], ...]
     winner: Subject | None
     why_no_winner: str
     alerts: tuple[Warning, ...]
@@ -131,6 +131,10 @@ class Page:
         fields = sum(len(table.rows) * len(table.columns) for table in steps)
         long = rows > _MOST_ROWS or fields > _MOST_FIELDS
         return long or bool(self.sweeps or self.history)
+
+    def steps_with_parts(self, in_sample: bool) -> tuple[Step, ...]:
+        """Return the steps of one part, and the parts of steps, in the run's order."""
+        return tuple(step for step in self.run.steps if step.in_sample is in_sample)
 
     @property
     def published_tables(self) -> tuple[Table, ...]:
@@ -196,7 +200,7 @@ def with_published(page: Page, words: Sequence[str]) -> Page:
 def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
     analysis, changes = findings.analysis, findings.history
     levels = find_levels(findings.samples)
-    context = material(
+    context = report_context(
         findings.run,
         analysis,
         levels,

@@ -151,7 +151,7 @@ def parse_choice(word: str) -> PublishedChoice:
     return PublishedChoice(name=name, publication=publication, said=texts)
 
 
-def pairs(request: PublishedChoice, run: Run) -> tuple[Pair, ...]:
+def pairs(request: PublishedChoice, run: Run, base: Subject) -> tuple[Pair, ...]:
     """Return the pairs of published subjects and the run's, in the publication's order.
 
     The user's pairs go first. Otherwise each sound candidate pairs with the published subject of
@@ -170,17 +170,17 @@ def pairs(request: PublishedChoice, run: Run) -> tuple[Pair, ...]:
             for theirs, example in request.said.items()
         )
     publication = request.publication
-    subjects = tuple(
+    found = tuple(
         Pair(theirs=theirs, mine=example, why=f"by its {_WORDS[publication.by]}")
         for theirs in publication.candidates
         for example in own
-        if fits(publication, theirs, example) and _contrasts(publication, example, run)
+        if fits(publication, theirs, example) and _contrasts(publication, example, base)
     )
     alone = len(own) == len(publication.candidates) == 1
-    if not subjects and alone and _like(publication, own[0], run):
+    if not found and alone and _like(publication, own[0], base):
         why = "as the only candidate of both"
         return (Pair(theirs=publication.candidates[0], mine=own[0], why=why),)
-    if not subjects:
+    if not found:
         theirs = publication.candidates[0]
         example = own[0].name if own else "SUBJECT"
         raise UsageError(
@@ -188,7 +188,7 @@ def pairs(request: PublishedChoice, run: Run) -> tuple[Pair, ...]:
             f" {request.name}",
             hint=f"pair them by name: --beside {request.name}:{theirs}={example}",
         )
-    return subjects
+    return found
 
 
 def fits(publication: Publication, theirs: str, subject: Subject) -> bool:
@@ -196,28 +196,26 @@ def fits(publication: Publication, theirs: str, subject: Subject) -> bool:
     return _value(publication.by, subject) in publication.subjects[theirs]
 
 
-def _contrasts(publication: Publication, subject: Subject, run: Run) -> bool:
+def _contrasts(publication: Publication, subject: Subject, base: Subject) -> bool:
     """Return whether a subject differs from its base in what the publication compares.
 
     Builds with and without debug information are two variants where a publication has both: its
     base is the one that has it.
     """
-    if run.base is None or _value(publication.by, subject) != _value(publication.by, run.base):
+    if _value(publication.by, subject) != _value(publication.by, base):
         return True
-    own, other = _words(subject.variant), _words(run.base.variant)
+    own, other = _words(subject.variant), _words(base.variant)
     return publication.by is By.VARIANT and _DEBUG in other and _DEBUG not in own
 
 
-def _like(publication: Publication, subject: Subject, run: Run) -> bool:
+def _like(publication: Publication, subject: Subject, base: Subject) -> bool:
     """Return whether a subject and its base differ as those of the publication do.
 
     Builds of different versions or servers are not two builds of one; nor are servers versions.
     """
     graver = {By.VARIANT: (By.VERSION, By.DBMS), By.VERSION: (By.DBMS,), By.DBMS: ()}
-    if run.base is None:
-        return True
-    return _value(publication.by, subject) != _value(publication.by, run.base) and not any(
-        _value(by, subject) != _value(by, run.base) for by in graver[publication.by]
+    return _value(publication.by, subject) != _value(publication.by, base) and not any(
+        _value(by, subject) != _value(by, base) for by in graver[publication.by]
     )
 
 

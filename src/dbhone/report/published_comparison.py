@@ -62,7 +62,7 @@ class PublishedComparison:
     name: str
     publication: Publication
     pair: Pair
-    base: str
+    base: Subject
     rows: tuple[PublishedRow, ...]
     unmatched: int
     alone: int
@@ -75,13 +75,14 @@ def compare_with_published(
 
     Raises UsageError if the run has no base to compare with, or no subject that is meant.
     """
-    if not analysis.base:
+    base = run.base
+    if base is None:
         raise UsageError(
             f"run {run.id} has no base, and so no ratios that {request.name} could stand beside"
         )
     return tuple(
-        _Side(run, samples, analysis, request.publication, pair).comparison(request.name)
-        for pair in pairs(request, run)
+        _Side(run, base, samples, analysis, request.publication, pair).comparison(request.name)
+        for pair in pairs(request, run, base)
     )
 
 
@@ -91,12 +92,14 @@ class _Side:
     def __init__(
         self,
         run: Run,
+        base: Subject,
         samples: SampleArray,
         analysis: Analysis,
         publication: Publication,
         pair: Pair,
     ) -> None:
         self.run = run
+        self.base = base
         self.samples = samples
         self.analysis = analysis
         self.of = publication
@@ -115,7 +118,7 @@ class _Side:
             name=name,
             publication=self.of,
             pair=self.pair,
-            base=self.analysis.base,
+            base=self.base,
             # Held-out and in-sample rows stand apart, and so do metrics.
             rows=tuple(sorted(rows, key=lambda row: (bool(row.in_sample), _place(row.metric)))),
             unmatched=self.unmatched,
@@ -173,7 +176,7 @@ class _Side:
         own = average_ratio(
             self.samples,
             self.pair.mine.name,
-            self.analysis.base,
+            self.base.name,
             [step.name for step in steps],
         )
         if own is None:
@@ -206,8 +209,7 @@ class _Side:
         if not self.of.build_seconds:
             return
         seconds = self.of.build_seconds
-        base = self.run.base
-        mine, other = self.pair.mine.timings, base.timings if base else None
+        mine, other = self.pair.mine.timings, self.base.timings
         if mine is None or other is None or not other.cpu_seconds:
             self.unmatched += 1
             return
@@ -235,7 +237,7 @@ def published_table(comparison: PublishedComparison, run: Run) -> Table:
         title=f"Beside {comparison.name}: {theirs}, and {mine} here",
         caption=" ".join(_caption(comparison, run)),
         columns=(
-            *columns("Step", ("Threads", published, f"here: {mine} ÷ {comparison.base}")),
+            *columns("Step", ("Threads", published, f"here: {mine} ÷ {comparison.base.name}")),
             Column(title="published is", numeric=False),
         ),
         rows=tuple(_rows(comparison, run)),
@@ -249,7 +251,7 @@ def _caption(comparison: PublishedComparison, run: Run) -> Iterator[str]:
     yield f"Theirs is {publication.what} on {publication.machine}; {publication.note}."
     yield (
         f"Ratios only: {pair.theirs} ÷ {publication.base} there, {pair.mine.name} ÷"
-        f" {comparison.base} here ({pair.mine.name} stands for {pair.theirs} {pair.why})."
+        f" {comparison.base.name} here ({pair.mine.name} stands for {pair.theirs} {pair.why})."
     )
     yield from _differences(comparison, run)
     matched = count_of(len(comparison.rows), "row")
@@ -265,12 +267,11 @@ def _caption(comparison: PublishedComparison, run: Run) -> Iterator[str]:
 
 def _differences(comparison: PublishedComparison, run: Run) -> Iterator[str]:
     """Yield why the two cannot be compared fully."""
-    publication, base = comparison.publication, run.base
-    if base is not None and not fits(publication, publication.base, base):
+    publication, base = comparison.publication, comparison.base
+    if not fits(publication, publication.base, base):
         yield f"The bases differ: here it is {getattr(base, publication.by.value)}."
-    if base is not None:
-        yield f"Here it was {base.dbms} {base.version}."
-    if publication.build_seconds and base is not None:
+    yield f"Here it was {base.dbms} {base.version}."
+    if publication.build_seconds:
         yield _built(comparison.pair.mine, base)
     if publication.suite not in (None, run.suite):
         yield f"Theirs are steps of the suite {publication.suite}, here it is {run.suite_name}."

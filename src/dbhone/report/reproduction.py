@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from dbhone.measurement.record import Run
 from dbhone.report.findings import Findings, Origin
-from dbhone.units import duration, exact_percent, size
+from dbhone.units import count_of, duration, exact_percent, size
 
 
 def environment(findings: Findings) -> tuple[tuple[str, str], ...]:
     """Return the machine, the suite and the design as pairs of name and value."""
     run, machine = findings.run, findings.run.machine
     pairs = {
-        "CPU": f"{machine.cpu_model}, {machine.cores} cores",
+        "CPU": f"{machine.cpu_model}, {count_of(machine.cores, 'core')}",
         "Memory": size(machine.memory_bytes),
         "System": f"{machine.distribution}, kernel {machine.kernel}",
         "Virtualisation": machine.virtualisation,
@@ -31,18 +31,18 @@ def environment(findings: Findings) -> tuple[tuple[str, str], ...]:
 
 def _origins(origins: Sequence[Origin]) -> dict[str, str]:
     """Return how each run was measured, and when."""
-    commands = {}
+    facts = {}
     for origin in origins:
         run = origin.run
         suffix = f" of run {run.id}" if len(origins) > 1 else ""
-        commands[f"Design{suffix}"] = (
-            f"{origin.blocks} blocks, seed {run.design.seed}, "
+        facts[f"Design{suffix}"] = (
+            f"{count_of(origin.blocks, 'block')}, seed {run.design.seed}, "
             f"target ±{exact_percent(run.design.target)},"
             f" budget {duration(run.design.budget_seconds)}"
         )
         moment = run.created_at.strftime("%Y-%m-%d %H:%M UTC")
-        commands[f"Begun{suffix}"] = f"{moment}, took {duration(run.seconds)}"
-    return commands
+        facts[f"Begun{suffix}"] = f"{moment}, took {duration(run.seconds)}"
+    return facts
 
 
 _SUFFIX = ".toml"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
+from dbhone.analysis.sample_size import blocks_for_verdict
 from dbhone.analysis.verdict import MINIMUM_BLOCKS, Summary, Verdict, overall
 from dbhone.measurement.metric import (
     CONTEXT_SWITCHES,
@@ -15,7 +17,7 @@ from dbhone.measurement.metric import (
     Metric,
 )
 from dbhone.measurement.record import COLD, Group, Role, Subject
-from dbhone.report.context import EMPTY, ReportContext, label, serves, subject_row
+from dbhone.report.context import EMPTY, ReportContext, group_name, label, serves, subject_rows
 from dbhone.report.latencies import PERCENTILES, is_batch
 from dbhone.report.table import Cell, Row, Table, columns, text_columns
 from dbhone.report.wording import capital, compiler, figure, reach
@@ -29,6 +31,8 @@ _SPREAD: dict[str, Callable[[Summary], float | None]] = {
     "max": lambda found: found.maximum,
     "stddev": lambda found: found.standard_deviation,
 }
+_Shown = dict[str, Callable[[Subject], Cell]]
+"""What the columns of a table of subjects show, by their titles."""
 _OF_LEVERS = " The levers were applied when the server started, and their effect was verified."
 _WOULD_FIND = (
     "Would find: where no difference was found, the one that half of such runs would have found; "
@@ -37,8 +41,8 @@ _WOULD_FIND = (
 _SHORT = {LATENCY_P95.name: "p95 latency"}
 
 
-def _score(subject: Subject, summary: Summary | None) -> Cell:
-    return _BASE if subject.role is Role.BASE else figure(summary)
+def _score(context: ReportContext, in_sample: bool, subject: Subject) -> Cell:
+    return _BASE if subject.role is Role.BASE else figure(context.find(subject, in_sample))
 
 
 def summary_table(context: ReportContext) -> Table:
@@ -46,25 +50,12 @@ def summary_table(context: ReportContext) -> Table:
     parts = context.parts()
     scores = {other.name: overall(context.analysis, other.name) for other in context.others}
     hidden = any(score is not None and _is_open(score) for score in scores.values())
-    built = not all(subject.ready_made for subject in context.subjects)
-    rows = [
-        subject_row(
-            subject,
-            (
-                *(_score(subject, context.find(subject, part)) for part in parts),
-                *([_would_find(scores.get(subject.name))] if hidden else []),
-                *([Cell(text=_build_time(subject))] if built else []),
-                Cell(text=size(subject.binary_bytes)),
-            ),
-        )
-        for subject in context.subjects
-    ]
-    titles = [
-        *(context.part_title(part) for part in parts),
-        *(["Would find"] if hidden else []),
-        *(["Build time"] if built else []),
-        "Binary",
-    ]
+    shown: _Shown = {context.part_title(part): partial(_score, context, part) for part in parts}
+    if hidden:
+        shown["Would find"] = lambda subject: _would_find(context, scores.get(subject.name))
+    if not all(subject.ready_made for subject in context.subjects):
+        shown["Build time"] = _build_time
+    shown["Binary"] = lambda subject: Cell(text=size(subject.binary_bytes))
     return Table(
         title="Summary",
         caption=" ".join(
@@ -74,8 +65,8 @@ def summary_table(context: ReportContext) -> Table:
                 *([_WOULD_FIND] if hidden else []),
             ]
         ),
-        columns=columns("Subject", titles),
-        rows=tuple(rows),
+        columns=columns("Subject", shown),
+        rows=subject_rows(context.subjects, shown),
     )
 
 
@@ -84,13 +75,14 @@ def _is_open(score: Summary) -> bool:
     return score.verdict in (Verdict.NO_DIFFERENCE, Verdict.NOT_ENOUGH_DATA)
 
 
-def _would_find(score: Summary | None) -> Cell:
+def _would_find(context: ReportContext, score: Summary | None) -> Cell:
     """Return what would have been found where nothing was, or what a verdict lacks."""
     if score is None or not _is_open(score):
         return EMPTY
     if score.findable is not None:
         return Cell(text=f"{score.findable:.1%}")
-    return Cell(text=count_of(MINIMUM_BLOCKS - score.blocks, "more block"))
+    missing = blocks_for_verdict(context.run, context.analysis, score.blocks)
+    return Cell(text=count_of(missing, "more block"))
 
 
 def _against(context: ReportContext) -> str:
@@ -103,18 +95,29 @@ def _against(context: ReportContext) -> str:
 
 def part_table(context: ReportContext, in_sample: bool) -> Table:
     """Return one part by group: the groups' ratios, and how far its steps' ratios reach."""
-    groups = _groups(context, in_sample)
-    rows = []
-    for subject in context.others:
-        figures = [figure(context.find(subject, in_sample, group)) for group in (None, *groups)]
-        rows.append(subject_row(subject, (*figures, _range(context.find(subject, in_sample)))))
+    shown: _Shown = {
+        group_name(group): partial(_found, context, in_sample=in_sample, group=group)
+        for group in (None, *_groups(context, in_sample))
+    }
+    shown["steps"] = lambda subject: _range(context.find(subject, in_sample))
     return Table(
         title=f"{context.part_title(in_sample)} by group",
         caption=f"{context.part_words(in_sample)} Groups as geometric means with their interval; "
         "then from which to which the single steps' ratios reach.",
-        columns=columns("Subject", ("all", *groups, "steps")),
-        rows=tuple(rows),
+        columns=columns("Subject", shown),
+        rows=subject_rows(context.others, shown),
     )
+
+
+def _found(
+    context: ReportContext,
+    subject: Subject,
+    *,
+    in_sample: bool,
+    group: Group | None = None,
+    metric: Metric = THROUGHPUT,
+) -> Cell:
+    return figure(context.find(subject, in_sample, group, metric))
 
 
 def _range(summary: Summary | None) -> Cell:
@@ -148,7 +151,7 @@ def spread_table(context: ReportContext, in_sample: bool) -> Table | None:
 
 
 def _spread_rows(group: Group | None, summaries: Sequence[Summary | None]) -> list[Row]:
-    name = group.value if group is not None else "all"
+    name = group_name(group)
     several = any(score is not None and score.steps > 1 for score in summaries)
     lines = _SPREAD if several else {"average": _SPREAD["average"]}
     rows = [
@@ -173,65 +176,53 @@ def metrics_table(context: ReportContext) -> Table | None:
     if serves(context.run.steps):
         elsewhere += [CPU_SECONDS, CONTEXT_SWITCHES]
     known = {(summary.metric, summary.in_sample) for summary in context.analysis.summaries}
-    pairs: list[tuple[Metric, bool]] = [
-        (metric, part)
+    shown: _Shown = {
+        f"{capital(_SHORT.get(metric.name, metric.title))}, {context.part_title(part).lower()}": (
+            partial(_found, context, in_sample=part, metric=metric)
+        )
         for metric in METRICS
         for part in context.parts()
         if metric not in elsewhere and (metric.name, part) in known
-    ]
-    if not pairs:
+    }
+    if not shown:
         return None
-    rows = []
-    for subject in context.others:
-        found = (context.find(subject, part, metric=metric) for metric, part in pairs)
-        rows.append(subject_row(subject, map(figure, found)))
-    titles = [
-        f"{capital(_SHORT.get(metric.name, metric.title))}, {context.part_title(part).lower()}"
-        for metric, part in pairs
-    ]
     return Table(
         title="Other metrics",
         caption=f"As ratios to {context.base}'s, geometric means over all steps: "
         "below 1 is less, which is better for each of these.",
-        columns=columns("Subject", titles),
-        rows=tuple(rows),
+        columns=columns("Subject", shown),
+        rows=subject_rows(context.others, shown),
     )
 
 
 def subject_table(context: ReportContext) -> Table:
     """Return what each subject is, and what its build cost."""
-    several = len({(subject.dbms, subject.version) for subject in context.subjects}) > 1
-    titles = ["Variant", "Compiler", "Build", "Build time", "Trained on", "Training", "Profile"]
+    shown: _Shown = {}
+    if len({(subject.dbms, subject.version) for subject in context.subjects}) > 1:
+        shown["DBMS"] = lambda it: Cell(text=f"{it.dbms} {it.version}")
     levers = any(subject.levers for subject in context.subjects)
-    rows = [
-        subject_row(
-            subject,
-            (
-                *([Cell(text=f"{subject.dbms} {subject.version}")] if several else []),
-                *([Cell(text=", ".join(subject.levers))] if levers else []),
-                Cell(text=subject.variant),
-                Cell(text=compiler(subject.compiler), detail=subject.compiler),
-                Cell(text=subject.build_digest[:12], detail=subject.build_digest),
-                Cell(text=_build_time(subject)),
-                Cell(text=_trained_on(subject), detail=", ".join(subject.trained_on)),
-                Cell(text=_optional(subject.training_seconds, duration)),
-                Cell(text=_optional(subject.profile_coverage, "{:.0%} covered".format)),
-            ),
-        )
-        for subject in context.subjects
-    ]
-    names = ["Subject", *(["DBMS"] if several else []), *(["Levers"] if levers else []), *titles]
+    if levers:
+        shown["Levers"] = lambda it: Cell(text=", ".join(it.levers))
+    shown |= {
+        "Variant": lambda it: Cell(text=it.variant),
+        "Compiler": lambda it: Cell(text=compiler(it.compiler), detail=it.compiler),
+        "Build": lambda it: Cell(text=it.build_digest[:12], detail=it.build_digest),
+        "Build time": _build_time,
+        "Trained on": lambda it: Cell(text=_trained_on(it), detail=", ".join(it.trained_on)),
+        "Training": lambda it: _optional(it.training_seconds, duration),
+        "Profile": lambda it: _optional(it.profile_coverage, "{:.0%} covered".format),
+    }
     return Table(
         title="Subjects",
         caption="What was compared. A profile's coverage is the share of its functions that the "
         f"training executed.{_OF_LEVERS if levers else ''}",
-        columns=text_columns(names),
-        rows=tuple(rows),
+        columns=text_columns(("Subject", *shown)),
+        rows=subject_rows(context.subjects, shown),
     )
 
 
-def _build_time(subject: Subject) -> str:
-    return "" if subject.ready_made else duration(subject.build_seconds)
+def _build_time(subject: Subject) -> Cell:
+    return EMPTY if subject.ready_made else Cell(text=duration(subject.build_seconds))
 
 
 def _trained_on(subject: Subject) -> str:
@@ -239,8 +230,8 @@ def _trained_on(subject: Subject) -> str:
     return ", ".join(sets) if len(sets) <= 3 else count_of(len(sets), "set")
 
 
-def _optional(value: float | None, show: Callable[[float], str]) -> str:
-    return "" if value is None else show(value)
+def _optional(value: float | None, show: Callable[[float], str]) -> Cell:
+    return EMPTY if value is None else Cell(text=show(value))
 
 
 def control_note(context: ReportContext) -> str | None:

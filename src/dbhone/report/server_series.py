@@ -16,11 +16,13 @@ from dbhone.report.context import ReportContext
 from dbhone.units import count_of
 
 _MOST_STEPS = 4
-_LEAST_SECONDS = 3
+_LEAST_POINTS = 3
 """How many points make a line; a slice of a second or two has none that could be drawn."""
 _MOST_COUNTERS = 8
-_POINTS_OF_ALL, _LEAST_POINTS = 480, 20
+_POINTS_OF_ALL = 480
 """How many points the lines of a panel have together, lest the page grow too large."""
+_POINTS_OF_EACH = 20
+"""How many points a line may have, however many lines there are."""
 _TITLES = {
     PACE: ("throughput", "ops/s", 1.0),
     CPU: ("server CPU", "cores", 1.0),
@@ -56,13 +58,13 @@ def server_sections(
     """Return the sections of the steps that differ most; the data has all others."""
     observed = {observation.set for observation in observations}
     steps = [step for step in _by_effect(context) if step.set in observed][:_MOST_STEPS]
-    points = max(_LEAST_POINTS, min(MOST_POINTS, _POINTS_OF_ALL // max(1, len(context.subjects))))
+    points = max(_POINTS_OF_EACH, min(MOST_POINTS, _POINTS_OF_ALL // max(1, len(context.subjects))))
     median_series = [
         one_series
         for one_series in find_median_series(
             observations, [step.set for step in steps], most_points=points
         )
-        if len(one_series.at) >= _LEAST_SECONDS
+        if len(one_series.at) >= _LEAST_POINTS
     ]
     sections = (
         _section(step, [one_series for one_series in median_series if one_series.set == step.set])

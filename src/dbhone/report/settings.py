@@ -81,11 +81,13 @@ def _differing(
 
 
 def _apart(values: list[str]) -> list[str]:
-    """Return long lists without their common words, other values as they are."""
+    """Return long lists without their common words; values without common words as they are."""
     if max(len(value) for value in values) <= _LONG or not any("," in value for value in values):
         return values
     lists = [value.split(",") for value in values]
     common = set[str].intersection(*({*words} for words in lists))
+    if not common:
+        return values
     return [",".join(("…", *(word for word in words if word not in common))) for words in lists]
 
 

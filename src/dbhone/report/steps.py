@@ -123,18 +123,19 @@ def metric_tables(context: ReportContext, in_sample: bool) -> tuple[Table, ...]:
 
 def _ceiling_table(context: ReportContext, in_sample: bool) -> Table | None:
     """Return the base's CPU time by kind, and how much faster each subject could still get."""
-    threads = {step.name: step.threads for step in context.steps(in_sample=in_sample)}
+    steps = context.steps(in_sample=in_sample)
     found = {
         (ceiling.subject, ceiling.step): ceiling
-        for ceiling in find_ceilings(context.levels.values(), threads, context.run.machine.cores)
+        for ceiling in find_ceilings(context.levels.values(), steps, context.run.machine.cores)
     }
     rows = []
-    for step, own in ((step, found.get((context.base, step))) for step in threads):
+    for step in steps:
+        own = found.get((context.base, step.name))
         if own is not None:
             times = (number(it * 1e6) for it in (own.user, own.system, own.client))
-            ratios = (found.get((subject.name, step)) for subject in context.subjects)
+            ratios = (found.get((subject.name, step.name)) for subject in context.subjects)
             bounds = (f"{it.ratio:.2f}" if it and math.isfinite(it.ratio) else "" for it in ratios)
-            rows.append(text_row(step, *times, *bounds))
+            rows.append(text_row(step.name, *times, *bounds))
     if not rows:
         return None
     return Table(

@@ -50,8 +50,8 @@ def _parts(page: Page, width: int, *, full: bool) -> Iterator[RenderableType]:
     if full:
         yield from _surroundings(page)
     yield from _footnotes(page)
-    for item in page.overview:
-        yield _text(f"{item.name.removesuffix('?')}: {item.text}")
+    for name, text in page.overview:
+        yield _text(f"{name.removesuffix('?')}: {text}")
     yield _text(f"\n{page.headline}", style="bold")
 
 

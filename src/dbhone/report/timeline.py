@@ -9,7 +9,8 @@ from typing import Any
 import altair as alt
 
 from dbhone.analysis.verdict import Effect, Summary
-from dbhone.report.drawing import LEAST_REACH, SHAPES, Picture, line_legend, svg
+from dbhone.report.context import group_name
+from dbhone.report.drawing import LEAST_REACH, Lines, Picture, svg
 from dbhone.report.history import HistoryView
 from dbhone.report.page import Page
 from dbhone.report.table import Interval
@@ -43,8 +44,7 @@ def _groups(page: Page) -> dict[str, _Found]:
     lines: dict[str, dict[str, Effect | Summary]] = {}
     for summary in page.analysis.throughput_summaries:
         if summary.in_sample is part:
-            name = summary.group.value if summary.group is not None else "all"
-            lines.setdefault(name, {})[summary.subject] = summary
+            lines.setdefault(group_name(summary.group), {})[summary.subject] = summary
     return dict(lines)
 
 
@@ -75,8 +75,8 @@ def _picture(
     ]
     if len(values) <= len(lines):
         return None
-    names = [printable(name) for name in lines]
-    chart = alt.layer(*_layers(names, versions, _reach(values)), data=alt.InlineData(values=values))
+    named = Lines.named(printable(name) for name in lines)
+    chart = alt.layer(*_layers(named, versions, _reach(values)), data=alt.InlineData(values=values))
     last = versions[-1]
     ends = [value for value in values if value["version"] == last]
     low = min(ends, key=lambda end: float(end["ratio"]), default=None)
@@ -116,10 +116,7 @@ def _ticks(low: float, high: float) -> list[float]:
     return [round(count * step, 4) for count in range(math.ceil(low / step), int(high / step) + 1)]
 
 
-def _layers(
-    names: Sequence[str], versions: Sequence[str], reach: tuple[float, float]
-) -> list[alt.Chart]:
-    legend = line_legend(names, _WIDTH)
+def _layers(lines: Lines, versions: Sequence[str], reach: tuple[float, float]) -> list[alt.Chart]:
     x = alt.X(
         "version:O",
         sort=list(versions),
@@ -131,10 +128,7 @@ def _layers(
         scale=alt.Scale(type="log", domain=list(reach), nice=False, clamp=True),
         axis=alt.Axis(title=None, format=".2~f", grid=True, values=_ticks(*reach)),
     )
-    lines = [f"var(--line-{place % _LINES + 1})" for place in range(len(names))]
-    shapes = [SHAPES[place % len(SHAPES)] for place in range(len(names))]
-    colour = alt.Color("name:N", scale=alt.Scale(domain=list(names), range=lines), legend=legend)
-    shape = alt.Shape("name:N", scale=alt.Scale(domain=list(names), range=shapes), legend=legend)
+    colour, shape = lines.colour(_WIDTH), lines.shape(_WIDTH)
     line_at_one = alt.Chart().mark_rule(color="var(--ink)", strokeDash=[2, 2])
     return [
         line_at_one.encode(y=alt.datum(1, type="quantitative")),

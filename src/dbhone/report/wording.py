@@ -104,14 +104,13 @@ def ends(bounded: Bounded) -> str:
 
 
 def _cell(effect: Effect | Summary, text: str, half: str) -> Cell:
-    blocks = f"{effect.blocks} block{'s' if effect.blocks != 1 else ''}"
     return Cell(
         text=text,
         margin=half,
         verdict=verdict_words(effect),
         direction=direction_of(effect),
         interval=Interval.of(effect),
-        detail=", ".join(text for text in (ends(effect), blocks) if text),
+        detail=", ".join(filter(None, (ends(effect), count_of(effect.blocks, "block")))),
     )
 
 
@@ -121,10 +120,8 @@ def verdict_words(effect: Effect | Summary) -> str:
     return effect.verdict if word is None else f"likely {word}, not certain among so many"
 
 
-def number(value: float | None) -> str:
+def number(value: float) -> str:
     """Return a figure with three digits or more: ``12,340``, ``56.7``, ``0.342``."""
-    if value is None:
-        return ""
     if value == 0:
         return "0"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))

@@ -179,9 +179,11 @@ class App:
 
     def _runs(self, request: Request) -> Response:
         overview = self._service.overview(read_filters(request.args))
-        pending = len(overview.headlines) < len(overview.listing.shown)
-        again = 0 if overview.complete else _LOOK_SOON if pending else _LOOK_AGAIN
-        return self._page("runs.html", overview=overview, listing=overview.listing, again=again)
+        listing = overview.listing
+        again = _LOOK_AGAIN if any(run.state is State.RUNNING for run in listing.shown) else 0
+        if len(overview.headlines) < len(listing.shown):
+            again = _LOOK_SOON
+        return self._page("runs.html", overview=overview, listing=listing, again=again)
 
     def _live(self, number: int) -> Response:
         view = self._service.view(number)
@@ -220,12 +222,15 @@ def _status(error: HoneError) -> HTTPStatus:
 
 
 def _numbers(words: Iterable[str]) -> tuple[int, ...]:
-    """Return the runs that are named, each once. Raises UsageError for less than two."""
+    """Return the runs that are named, each once, in order: their report has no other.
+
+    Raises UsageError for less than two.
+    """
     named = [word.strip() for text in words for word in text.split(",") if word.strip()]
     for word in named:
         if not (word.isascii() and word.isdigit() and len(word) < 10):
             raise UsageError(f"'{word}' is not a run", hint="runs are named by their numbers")
-    numbers = tuple(dict.fromkeys(int(word) for word in named))
+    numbers = tuple(sorted({int(word) for word in named}))
     if len(numbers) < 2:
         raise UsageError(
             "a comparison needs two runs",

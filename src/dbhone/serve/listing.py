@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from urllib.parse import urlencode
 
@@ -44,13 +44,7 @@ class Filters:
 
     def address(self, page: int) -> str:
         """Return the address of a page of the list with these filters."""
-        parameters = {
-            "dbms": self.dbms,
-            "suite": self.suite,
-            "state": self.state,
-            "text": self.text,
-            "page": str(page) if page > 1 else "",
-        }
+        parameters = asdict(self) | {"page": page if page > 1 else ""}
         query = urlencode({name: value for name, value in parameters.items() if value})
         return f"/?{query}" if query else "/"
 

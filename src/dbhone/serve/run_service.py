@@ -65,12 +65,12 @@ class Cache(Generic[T]):
 
     def get(self, key: Hashable, version: object, make: Callable[[], T]) -> Kept[T]:
         """Return what is kept under ``key``, or make it. What ``make`` raises is not kept."""
-        kept_page = self.find(key, version)
-        if kept_page is not None:
-            return kept_page
+        kept = self.find(key, version)
+        if kept is not None:
+            return kept
         with self._making:
-            kept_page = self.find(key, version)  # another thread may have made it meanwhile
-            return kept_page or self._keep(key, version, make())
+            kept = self.find(key, version)  # another thread may have made it meanwhile
+            return kept or self._keep(key, version, make())
 
     def _keep(self, key: Hashable, version: object, value: T) -> Kept[T]:
         kept = Kept(value=value, version=version, number=next(self._numbers))
@@ -96,14 +96,6 @@ class Overview:
 
     listing: Listing
     headlines: dict[int, str]
-
-    @property
-    def complete(self) -> bool:
-        """Whether all that is shown is final."""
-        listed_runs = self.listing.shown
-        return len(self.headlines) == len(listed_runs) and all(
-            run.state is not State.RUNNING for run in listed_runs
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

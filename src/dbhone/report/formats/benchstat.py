@@ -97,7 +97,7 @@ def _lines(page: Page) -> Iterator[str]:
 
 
 def _table(page: Page, metric: Metric, *, in_sample: bool) -> _Table:
-    steps = [step for step in page.run.steps if step.in_sample is in_sample]
+    steps = page.steps_with_parts(in_sample)
     names = {step.name for step in steps}
     return _Table(
         page=page,

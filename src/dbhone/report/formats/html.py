@@ -27,7 +27,7 @@ from dbhone.units import count_of, size
 K = TypeVar("K")
 
 MOST_BYTES = 2_900_000
-"""A page is never larger."""
+"""Of a page that is larger, parts are left out (``_ROOMS``)."""
 _PLAIN_BYTES = 500_000
 """Data larger than this is compressed, so that the file stays small."""
 
@@ -69,7 +69,7 @@ _ROOMS = (
     _Room(step_metrics=False, step_pictures=False, rows=300),
     _Room(step_metrics=False, step_pictures=False, rows=300, data=False),
 )
-"""From all that there is to what always fits."""
+"""From all that there is to the least that a page has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,7 @@ class Html(Format):
     def render(self, page: Page) -> bytes:
         """Return the page with its pictures and, for download, its data.
 
-        What would make it larger than ``MOST_BYTES`` is left out, and the page says so.
+        Where it would be larger than ``MOST_BYTES``, some parts are left out, and the page says so.
         """
         template = templates().get_template("page.html")
         pictures, data = _pictures(page), _download(page)
@@ -123,7 +123,6 @@ def _filled(
     text = template.render(
         page=page,
         style=page_style(),
-        contents=_contents(page),
         pictures=pictures,
         room=room,
         download=data if room.data else None,
@@ -163,33 +162,9 @@ def _drawn(pictures: Iterable[tuple[K, Picture | None]]) -> dict[K, Picture]:
     return {key: picture for key, picture in pictures if picture is not None}
 
 
-def _contents(page: Page) -> list[tuple[str, str]]:
-    sections = [
-        ("summary", "Summary", bool(page.summary.rows)),
-        ("search", "The search", page.search is not None),
-        ("history", "Changes", page.history is not None),
-        ("seconds", "Seconds", page.seconds is not None),
-        ("groups", "By group", bool(page.step_tables.groups)),
-        ("statements", "By statement", bool(page.step_tables.statements)),
-        ("threads", "Threads", bool(page.sweeps)),
-        ("operations", "Per operation", bool(page.step_tables.operations_by_group)),
-        ("metrics", "Other metrics", page.metrics is not None),
-        ("beside", "Published", bool(page.published)),
-        ("steps", "Steps", bool(page.step_tables.steps)),
-        ("latency", "Latency", bool(page.latencies)),
-        ("meanwhile", "Meanwhile", bool(page.server_sections)),
-        ("builds", "Build times", bool(page.builds)),
-        ("subjects", "Subjects", bool(page.subjects.rows)),
-        ("notes", "Notes", bool(page.footnotes)),
-        ("environment", "Environment", True),
-        ("repeat", "How to repeat", True),
-    ]
-    return [(anchor, name) for anchor, name, is_there in sections if is_there]
-
-
 def _download(page: Page) -> Download:
     data = json.dumps(report(page), ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
-    numbers = "-".join(str(origin.run.id) for origin in page.origins)
+    numbers = page.numbers.replace(" ", "-")
     name, kind, mime = f"dbhone-run-{numbers}.json", "JSON", "application/json"
     if len(data) > _PLAIN_BYTES:
         data = gzip.compress(data, mtime=0)

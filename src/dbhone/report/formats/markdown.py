@@ -29,8 +29,8 @@ def _lines(page: Page) -> Iterator[str]:
     for alert in page.alerts:
         yield from (f"> **Warning:** {_escape(alert.text)}", "")
     yield from (f"**{_escape(page.headline)}**", "")
-    for item in page.overview:
-        yield f"- **{_escape(item.name)}** {_escape(item.text)}"
+    for name, text in page.overview:
+        yield f"- **{_escape(name)}** {_escape(text)}"
     if page.overview:
         yield ""
     if page.winner is not None:

@@ -36,11 +36,10 @@ def _lines(page: Page) -> Iterator[str]:
         if len(page.in_sample) > 1:
             yield "in-sample (trained on)" if part else "held-out"
         yield "\t".join(f"col-{number}" for number in range(1, len(names) + 1))
-        for step in page.run.steps:
-            if step.in_sample is part:
-                values = [ratios.get((name, step.name)) for name in names]
-                cells = ("" if value is None else f"{value:.2f}" for value in values)
-                yield "\t".join((*cells, flat(step.name)))
+        for step in page.steps_with_parts(part):
+            values = [ratios.get((name, step.name)) for name in names]
+            cells = ("" if value is None else f"{value:.2f}" for value in values)
+            yield "\t".join((*cells, flat(step.name)))
 
 
 PLUGIN = Tsv()
