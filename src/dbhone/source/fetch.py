@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from dbhone.command import Command
 from dbhone.errors import HoneError, NoSpaceError, SourceError, says_disk_full
@@ -34,6 +35,9 @@ _REMOTE_ERROR = re.compile(r"remote: fatal: (.*)")
 _LOCAL_ERROR = re.compile(r"(?:E|fatal|error|dpkg-source: error): (.*)")
 _OVERWRITTEN = re.compile(rb"[^\r\n]*\r(?!\n)")
 """What a terminal would not show any more, such as all of a progress but its last."""
+
+Progress: TypeAlias = Callable[[str], str | None]
+"""What a line of a program's output tells of its progress, for people; None if nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,10 +121,10 @@ def perform(
     *,
     cwd: Path,
     env: Mapping[str, str] | None = None,
-    on_line: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Finished:
-    """Run a program that does the work. Its output is logged; ``on_line`` gets each line of it."""
-    lines = _Lines(on_line)
+    """Run a program that does the work. Its output is logged; ``progress`` gets each line of it."""
+    lines = _Lines(progress, throttled(job.notify))
     command = Command(argv=argv, cwd=cwd, env=_ENGLISH | dict(env or {}), timeout=DOWNLOAD_TIMEOUT)
     finished = run(command, on_chunk=lambda chunk, _time, _pid: lines.feed(chunk))
     _append(job.log, argv, finished.output)
@@ -160,15 +164,18 @@ def _append(log: Path, argv: tuple[str, ...], output: bytes) -> None:
 
 
 class _Lines:
-    """Cuts output into lines as it arrives."""
+    """Cuts output into lines as it arrives, and tells the progress that they show."""
 
-    def __init__(self, listener: Callable[[str], None] | None) -> None:
-        self._listener = listener
+    def __init__(self, progress: Progress | None, notify: Notify) -> None:
+        self._progress = progress
+        self._notify = notify
         self._rest = b""
 
     def feed(self, chunk: bytes) -> None:
-        if self._listener is None:
+        if self._progress is None:
             return
         *lines, self._rest = (self._rest + chunk).replace(b"\r", b"\n").split(b"\n")
         for line in lines:
-            self._listener(line.decode("utf-8", "replace"))
+            said = self._progress(line.decode("utf-8", "replace"))
+            if said is not None:
+                self._notify(said)

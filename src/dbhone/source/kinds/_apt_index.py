@@ -33,7 +33,6 @@ from dbhone.source.fetch import (
     failure,
     perform,
     query,
-    throttled,
 )
 from dbhone.source.kinds._apt_sources import (
     PackageType,
@@ -123,17 +122,14 @@ class PackageIndex:
     def download(self, doing: str, arguments: tuple[str, ...], folder: Path, job: FetchJob) -> None:
         """Run apt-get in ``folder``, where it downloads to. Raises SourceError if it fails."""
         job.notify(doing)
-        notify = throttled(job.notify)
 
-        def notify_percent(line: str) -> None:
+        def progress(line: str) -> str | None:
             match = _PERCENT.match(line)
-            if match:
-                notify(f"{doing}: {match[1]}%")
+            return f"{doing}: {match[1]}%" if match else None
 
         options = ("-q", "-c", str(self.config(job)), "-o", "APT::Status-Fd=1")
-        finished = perform(
-            job, ("apt-get", *options, *arguments), cwd=folder, on_line=notify_percent
-        )
+        argv = ("apt-get", *options, *arguments)
+        finished = perform(job, argv, cwd=folder, progress=progress)
         if not finished.ok:
             raise failure(job, doing, finished, hint=CHECK_NETWORK)
 

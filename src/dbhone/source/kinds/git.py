@@ -26,7 +26,6 @@ from dbhone.source.fetch import (
     failure,
     perform,
     query,
-    throttled,
 )
 from dbhone.source.kinds.base import SourceKind
 from dbhone.untrusted_files import remove_tree, walk
@@ -165,15 +164,13 @@ def _environment(job: FetchJob) -> dict[str, str]:
 
 
 def _run(job: FetchJob, *arguments: str) -> Finished:
-    notify = throttled(job.notify)
-
-    def notify_progress(line: str) -> None:
-        match = _PROGRESS.search(line)
-        if match:
-            notify(f"{match[1].lower()}: {match[2]}")
-
     argv = _argv(job.reference.location, *arguments)
-    return perform(job, argv, cwd=job.into, env=_environment(job), on_line=notify_progress)
+    return perform(job, argv, cwd=job.into, env=_environment(job), progress=_progress)
+
+
+def _progress(line: str) -> str | None:
+    match = _PROGRESS.search(line)
+    return f"{match[1].lower()}: {match[2]}" if match else None
 
 
 def _git(job: FetchJob, *arguments: str) -> None:
