@@ -140,18 +140,13 @@ def serves(steps: Iterable[Step]) -> bool:
     return any(step.threads is not None for step in steps)
 
 
-def workload(step: Step) -> str:
-    """Return a step's set without its number of threads."""
-    return step.set if step.threads is None else step.set.partition("@")[0]
-
-
 def short_names(run: Run) -> dict[str, str]:
     """Return the steps' names for sentences: ``update-index``, where that is unambiguous."""
-    words = {step.name: workload(step).partition("_")[0] for step in run.steps if not step.key}
-    sets = {workload(step): words[step.name] for step in run.steps if not step.key}
+    words = {step.name: step.suite_set.partition("_")[0] for step in run.steps if not step.key}
+    sets = {step.suite_set: words[step.name] for step in run.steps if not step.key}
     plain = {word for word, count in Counter(sets.values()).items() if count == 1}
     return {
-        step.name: step.name.replace(workload(step), word, 1) if word in plain else step.name
+        step.name: step.name.replace(step.suite_set, word, 1) if word in plain else step.name
         for step in run.steps
         for word in (words.get(step.name, step.name),)
     }
@@ -191,7 +186,7 @@ def heading(words: str, columns: int) -> Row:
 
 
 def _counted(steps: list[Step]) -> str:
-    sets = list(dict.fromkeys(workload(step) for step in steps))
+    sets = list(dict.fromkeys(step.suite_set for step in steps))
     words = count_of(len(steps), "step")
     if not serves(steps):
         return f"{words} of {joined(sets)}"

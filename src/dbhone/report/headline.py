@@ -24,7 +24,7 @@ from dbhone.analysis.verdict import (
 )
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Run, Subject
-from dbhone.report.context import serves, short_names, workload
+from dbhone.report.context import serves, short_names
 from dbhone.report.findings import Findings
 from dbhone.report.nothing_measured import why
 from dbhone.report.wording import compiler, cost_words, format_ratio, joined
@@ -352,4 +352,4 @@ def _trained_sets(run: Run) -> str:
 
 
 def _sets(run: Run, *, in_sample: bool) -> list[str]:
-    return sorted({workload(step) for step in run.steps if step.in_sample is in_sample})
+    return sorted({step.suite_set for step in run.steps if step.in_sample is in_sample})

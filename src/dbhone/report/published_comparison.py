@@ -13,7 +13,7 @@ from dbhone.errors import UsageError
 from dbhone.measurement.metric import BY_NAME, THROUGHPUT
 from dbhone.measurement.record import Run, Step, Subject, wholes
 from dbhone.measurement.sample_array import SampleArray
-from dbhone.report.context import EMPTY, heading, workload
+from dbhone.report.context import EMPTY, heading
 from dbhone.report.publication import GroupFigures, Pair, Publication, PublishedChoice, fits, pairs
 from dbhone.report.table import Cell, Column, Row, Table, columns
 from dbhone.report.wording import margin, ratio
@@ -128,7 +128,7 @@ class _Side:
     def of_steps(self) -> Iterator[PublishedRow]:
         same_suite = self.run.suite == self.of.suite
         steps = [step for step in self.run.steps if same_suite and not step.key]
-        known = {(workload(step), step.threads): step for step in steps}
+        known = {(step.suite_set, step.threads): step for step in steps}
         for figures in self.of.steps:
             mine, base = figures.values[self.pair.theirs], figures.values[self.of.base]
             for threads, own, other in zip(figures.threads, mine, base, strict=True):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dbhone.measurement.record import Role, Run, Step
-from dbhone.report.context import ReportContext, subject_row, workload
+from dbhone.report.context import ReportContext, subject_row
 from dbhone.report.steps import P95, RATE, Scale
 from dbhone.report.table import Cell, Row, Table, columns
 from dbhone.report.wording import short_figure
@@ -44,7 +44,7 @@ def _threaded(run: Run) -> dict[str, list[Step]]:
     steps_by_set: dict[str, list[Step]] = {}
     for step in run.steps:
         if step.threads is not None:
-            name = f"{workload(step)}/{step.key}" if step.key else workload(step)
+            name = f"{step.suite_set}/{step.key}" if step.key else step.suite_set
             steps_by_set.setdefault(name, []).append(step)
     return {
         name: sorted(steps, key=lambda step: step.threads or 0)

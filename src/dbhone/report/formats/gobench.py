@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 
 from dbhone.measurement.metric import METRICS
-from dbhone.report.context import workload
 from dbhone.report.figures import UNITS, BlockFigures, block_figures, configuration
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
@@ -49,7 +48,7 @@ def _result(measured: BlockFigures) -> str:
     step = measured.step
     key = f"/key={_word(step.key)}" if step.key else ""
     # A number at a name's end is read as its threads, so it always has them.
-    name = f"{step.group.value.capitalize()}/set={_word(workload(step))}{key}"
+    name = f"{step.group.value.capitalize()}/set={_word(step.suite_set)}{key}"
     name = f"Benchmark{name}/subject={_word(measured.subject.name)}-{step.threads or 1}"
     figures = (f"{value:.9g} {UNITS[metric]}" for metric, value in measured.figures.items())
     return " ".join((name, "1", *figures))
