@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import json
 import os
 import signal
 import sys
@@ -21,7 +22,7 @@ from dbhone.session import Session, open_session
 from dbhone.source.fetch import FetchJob
 from dbhone.source.kinds import git
 from dbhone.source.kinds.base import parse_reference
-from dbhone.source.tree import SourceTree, acquire, check_trust, unchanged_tree
+from dbhone.source.tree import SourceTree, acquire, check_trust, kept_tree, unchanged_tree
 from dbhone.untrusted_files import remove_tree
 
 REFERENCE = "git:/nowhere@v1"
@@ -54,6 +55,21 @@ def kind(monkeypatch: pytest.MonkeyPatch) -> FakeKind:
 
 def get(session: Session, text: str = REFERENCE, *, refresh: bool = False) -> SourceTree:
     return acquire(text, session, refresh=refresh, notify=lambda line: None)
+
+
+def test_a_tree_is_known_by_what_an_older_hone_wrote_of_it(
+    session: Session, kind: FakeKind
+) -> None:
+    tree = get(session)
+    record = tree.path.parent / "source.json"
+    fields = json.loads(record.read_text())
+    assert fields.keys() == {"reference", "resolved", "digest", "fetched_at", "change", "origin"}
+    old = {name: fields[name] for name in ("reference", "resolved", "digest")}
+    record.write_text(json.dumps(old | {"fetched_at": tree.fetched_at.isoformat()}))
+    assert kept_tree(tree.digest, session.home) == tree
+    for damaged in (old, [], {**fields, "digest": 5}, {**fields, "fetched_at": "soon"}):
+        record.write_text(json.dumps(damaged))
+        assert kept_tree(tree.digest, session.home) is None
 
 
 def everything(home: Home) -> set[str]:

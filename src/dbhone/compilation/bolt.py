@@ -125,38 +125,23 @@ def check_memory(text_bytes: int) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoltReport:
-    """What BOLT printed about one run of it; what it did not mention is 0.
+def read_report(printed: str, *, counts: bool) -> dict[str, int]:
+    """Return what BOLT said that it did, as the figures of a PostLinkRecord.
 
-    ``functions`` are all functions that it could read, ``profiled`` those that the training
-    reached, ``moved`` those whose blocks have another order now, and ``unmovable`` those that the
-    training reached and that BOLT left as they were. The taken branches are those of the training,
-    as they were and as they would be in the new layout.
+    What it did not mention is 0. It says other things if it adds code that ``counts``.
     """
-
-    instrumented: int
-    functions: int
-    profiled: int
-    moved: int
-    unmovable: int
-    taken_before: int
-    taken_after: int
-
-
-def read_report(printed: str) -> BoltReport:
-    """Return what BOLT said that it did."""
+    if counts:
+        return {"functions": _number(_INSTRUMENTED, printed)}
     profiled = _PROFILED.search(printed)
-    taken = [int(count) for count in _TAKEN.findall(printed)]
-    return BoltReport(
-        instrumented=_number(_INSTRUMENTED, printed),
-        functions=int(profiled[2]) if profiled else 0,
-        profiled=int(profiled[1]) if profiled else 0,
-        moved=_number(_MOVED, printed),
-        unmovable=_number(_UNMOVABLE, printed),
-        taken_before=taken[0] if taken else 0,
-        taken_after=taken[-1] if taken else 0,
-    )
+    taken = [int(count) for count in _TAKEN.findall(printed)] or [0]
+    return {
+        "functions": int(profiled[2]) if profiled else 0,
+        "profiled": int(profiled[1]) if profiled else 0,
+        "moved": _number(_MOVED, printed),
+        "unmovable": _number(_UNMOVABLE, printed),
+        "taken_before": taken[0],
+        "taken_after": taken[-1],
+    }
 
 
 def stuck_function(printed: str) -> str | None:

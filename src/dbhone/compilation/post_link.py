@@ -17,7 +17,7 @@ from dbhone.account import Tenant, own
 from dbhone.command import Command
 from dbhone.compilation import bolt as bolts
 from dbhone.compilation import kept_builds
-from dbhone.compilation.bolt import BoltReport, BoltTool
+from dbhone.compilation.bolt import BoltTool
 from dbhone.compilation.build_log import last_step
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import FILE, LOG, Build, KeptFile, Manifest, PostLinkRecord
@@ -149,11 +149,9 @@ class _Making:
             if stuck is None or stuck in skipped or len(skipped) >= _MOST_SKIPPED:
                 raise self._failure(printed, finished)
             skipped = (*skipped, stuck)
-        report = bolts.read_report(printed)
         self._replace()
-        return kept_builds.keep_build(
-            self.result, self._manifest(report, seconds, skipped), self.session
-        )
+        manifest = self._manifest(printed, seconds, skipped)
+        return kept_builds.keep_build(self.result, manifest, self.session)
 
     def _optimise(self, skipped: tuple[str, ...]) -> process.Finished:
         spec = self.spec
@@ -217,7 +215,7 @@ class _Making:
             f"{self.spec.bolt.label} failed: {cause}", hint="read the log's last lines", log=log
         )
 
-    def _manifest(self, report: BoltReport, seconds: float, skipped: tuple[str, ...]) -> Manifest:
+    def _manifest(self, printed: str, seconds: float, skipped: tuple[str, ...]) -> Manifest:
         spec, linked = self.spec, self.spec.linked.manifest
         trains = spec.pass_.trains
         places = counters_folder(self.session.home, self.digest) if trains else ""
@@ -225,16 +223,11 @@ class _Making:
             tool=spec.bolt.label,
             arguments=(*spec.options, *bolts.skipping(skipped)),
             seconds=seconds,
-            functions=report.instrumented if trains else report.functions,
-            profiled=report.profiled,
-            moved=report.moved,
-            unmovable=report.unmovable,
             skipped=skipped,
             text_bytes=self.text_bytes,
             hot_bytes=section_sizes(self.result / self.file).get(".text", 0),
-            taken_before=report.taken_before,
-            taken_after=report.taken_after,
             profile=spec.profile.trained() if spec.profile else None,
+            **bolts.read_report(printed, counts=trains),
         )
         return linked.model_copy(
             update={

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from dbhone.errors import HoneError, MachineError, SourceError, disk_full
 from dbhone.files import digest_of, digest_of_tree, freeze, open_to_all, publish, write_whole
 from dbhone.home import Home
@@ -266,26 +268,13 @@ def _pin(reference: SourceReference, home: Home) -> Path:
     return home.sources / _REFERENCES / f"{digest_of(meaning)}.json"
 
 
+_JSON = TypeAdapter(SourceTree)
+
+
 def _to_json(tree: SourceTree) -> str:
-    fields = {
-        "reference": tree.reference,
-        "resolved": tree.resolved,
-        "digest": tree.digest,
-        "fetched_at": tree.fetched_at.isoformat(),
-        "change": tree.change,
-        "origin": tree.origin,
-    }
-    return json.dumps(fields, indent=2) + "\n"
+    return _JSON.dump_json(tree, indent=2, exclude={"path"}).decode() + "\n"
 
 
 def _from_json(text: str, home: Home) -> SourceTree:
     fields = json.loads(text)
-    return SourceTree(
-        reference=str(fields["reference"]),
-        resolved=str(fields["resolved"]),
-        digest=str(fields["digest"]),
-        path=home.sources / str(fields["digest"]) / "tree",
-        fetched_at=datetime.fromisoformat(fields["fetched_at"]),
-        change=str(fields.get("change", "")),
-        origin=str(fields.get("origin", "")),
-    )
+    return _JSON.validate_python({**fields, "path": home.sources / fields["digest"] / "tree"})
