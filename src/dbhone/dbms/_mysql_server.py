@@ -14,8 +14,8 @@ from dbhone.dbms._mysql_libraries import ssl_programs
 from dbhone.dbms._mysql_lifecycle import DATABASE, MysqlLife, command, options
 from dbhone.dbms._mysql_tree import Vendor, gpl_2, version_of
 from dbhone.dbms.base import BuildRequest, Edit, Recipe
-from dbhone.dbms.base_server import Installation, InstanceDir, Program, Settings
-from dbhone.errors import SourceError
+from dbhone.dbms.base_server import Installation, InstanceDir, Program, Settings, Takeover
+from dbhone.errors import SourceError, UsageError
 from dbhone.requirements import Requirement, RequirementKind
 from dbhone.versions import Numbers, VersionRange, numbers
 
@@ -122,6 +122,17 @@ class MysqlServer(MysqlLife):
         )
         statements = "".join(f"{statement};\n" for statement in _statements(version))
         return (Program(argv=argv, stdin=statements, env=installation.environment()),)
+
+    def take_over(
+        self, installation: Installation, place: InstanceDir, settings: Settings
+    ) -> Takeover:
+        """Return what takes over a copy. Raises UsageError for 5.6, which lacks the statements."""
+        if numbers(installation.version)[:2] < _MAKES_ITSELF:
+            raise UsageError(
+                f"hone does not copy data directories of {self.title} {installation.version}",
+                hint="give a dump",
+            )
+        return super().take_over(installation, place, settings)
 
 
 def _statements(version: Numbers) -> tuple[str, ...]:
