@@ -154,7 +154,10 @@ class PostgresqlLife(ServerDbms):
                 "pg_hba.conf": "local all all trust\n",
                 "pg_ident.conf": "",
                 "postgresql.auto.conf": "",
-                **dict.fromkeys(("postmaster.pid", "recovery.signal", "standby.signal")),
+                # Until 11 a standby is one by its recovery.conf, which 12 refuses.
+                **dict.fromkeys(
+                    ("postmaster.pid", "recovery.conf", "recovery.signal", "standby.signal")
+                ),
             },
             program=Program(
                 argv=argv,
