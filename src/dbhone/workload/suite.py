@@ -13,11 +13,10 @@ import tomllib
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
@@ -29,8 +28,7 @@ from pydantic_core import ErrorDetails
 from dbhone import registry
 from dbhone.errors import HoneError, UnknownName, UsageError, nearest
 from dbhone.measurement.record import Group
-from dbhone.refusals import in_words
-from dbhone.units import parse_size
+from dbhone.refusals import Size, in_words
 from dbhone.workload import captured_suite, own_suite
 
 DRAWER = "dbhone.workload.suites"
@@ -123,7 +121,9 @@ class ServerSet(_Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _with_kind(cls, keys: dict[str, Any]) -> dict[str, Any]:
+    def _with_kind(cls, keys: object) -> object:
+        if not isinstance(keys, dict):
+            return keys
         writes = keys.get("group") == Group.WRITE.value
         return {"kind": StepKind.WRITE if writes else StepKind.READ, **keys}
 
@@ -165,7 +165,7 @@ class ServerSize(_Section):
     threads: tuple[int, ...] = Field(default=(4,), min_length=1)
     spare_connections: int = Field(default=20, ge=1)
     seconds: dict[StepKind, float] = _SECONDS
-    cache: dict[Regime, Annotated[int, BeforeValidator(parse_size)]] = _CACHE
+    cache: dict[Regime, Size] = _CACHE
 
     @field_validator("seconds")
     @classmethod
