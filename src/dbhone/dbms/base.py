@@ -15,7 +15,7 @@ from pathlib import Path
 from dbhone import registry
 from dbhone.dbms.base_counters import CounterSource
 from dbhone.dbms.base_service import DistributionService
-from dbhone.requirements import Requirement
+from dbhone.requirements import Requirement, RequirementKind
 
 DRAWER = "dbhone.dbms"
 LIBRARIES_VARIABLE = "DBHONE_LIBRARIES"
@@ -239,9 +239,14 @@ class Dbms(ABC):
     def recipe(self, request: BuildRequest) -> Recipe:
         """Return how to build what ``request`` asks for."""
 
-    @abstractmethod
     def required_programs(self, tree: Path) -> tuple[str, ...]:
-        """Return the programs, besides compilers, that a build of this source tree needs."""
+        """Return the programs, besides compilers, that a build of this source tree needs.
+
+        Those of its requirements, unless some trees need others.
+        """
+        del tree
+        programs = (need for need in self.requirements if need.kind is RequirementKind.PROGRAM)
+        return tuple(need.name for need in programs)
 
 
 class EmbeddedDbms(Dbms):

@@ -103,6 +103,7 @@ class MariaDb(MysqlLife):
     cnf_sections = frozenset({"mysqld", "server", "mariadb", "mariadbd"})
     requirements = (
         *CMAKE_REQUIREMENTS,
+        # Bison makes the SQL parser.
         Requirement(name="bison", package="bison"),
         Requirement(name="curses.h", package="libncurses-dev", kind=RequirementKind.HEADER),
         Requirement(name="fmt/core.h", package="libfmt-dev", kind=RequirementKind.HEADER),
@@ -116,11 +117,6 @@ class MariaDb(MysqlLife):
     def version(self, tree: Path) -> str:
         """Return what the file VERSION says."""
         return version_of(tree, Vendor.MARIADB)
-
-    def required_programs(self, tree: Path) -> tuple[str, ...]:
-        """Return CMake, ninja and bison, which makes the SQL parser."""
-        del tree
-        return ("cmake", "ninja", "bison")
 
     def version_in(self, printed: str) -> str | None:
         """Return the numbers in ``mariadbd  Ver 10.11.5-MariaDB for …``."""

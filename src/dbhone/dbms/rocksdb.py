@@ -105,11 +105,6 @@ class RocksDb(EmbeddedDbms):
             raise SourceError(f"RocksDB {version} is too old: hone builds {oldest} and newer")
         return version
 
-    def required_programs(self, tree: Path) -> tuple[str, ...]:
-        """Return CMake and ninja."""
-        del tree
-        return ("cmake", "ninja")
-
     def recipe(self, request: BuildRequest) -> Recipe:
         """Return the steps: configure, the shared library, then the tools."""
         library = Path("librocksdb.so")
