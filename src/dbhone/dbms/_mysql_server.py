@@ -15,7 +15,7 @@ from dbhone.dbms._mysql_lifecycle import DATABASE, MysqlLife, command, options
 from dbhone.dbms._mysql_tree import Vendor, gpl_2, version_of
 from dbhone.dbms.base import BuildRequest, Edit, Recipe
 from dbhone.dbms.base_server import Installation, InstanceDir, Program, Settings, Takeover
-from dbhone.errors import SourceError, UsageError
+from dbhone.errors import UsageError
 from dbhone.requirements import Requirement, RequirementKind
 from dbhone.versions import Numbers, VersionRange, numbers
 
@@ -28,8 +28,6 @@ class MysqlServer(MysqlLife):
     """A server out of a tree of MySQL's kind. ``_mysql_lifecycle.py`` says how it runs."""
 
     vendor: Vendor
-    builds: VersionRange
-    """The versions that hone has a recipe for."""
     build_options: tuple[Option, ...] = ()
     """The options that this vendor's trees have besides MySQL's."""
     build_seconds = 2700.0
@@ -99,10 +97,7 @@ class MysqlServer(MysqlLife):
 
         Raises SourceError for a version that is too old and for a library that is not there.
         """
-        if not self.builds.holds(request.version):
-            raise SourceError(
-                f"hone cannot build {self.title} {request.version}: it builds {self.builds}"
-            )
+        self.check_builds(request.version)
         return make_recipe(self.name, request, self.build_options)
 
     def initialise(

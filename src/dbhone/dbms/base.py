@@ -15,7 +15,9 @@ from pathlib import Path
 from dbhone import registry
 from dbhone.dbms.base_counters import CounterSource
 from dbhone.dbms.base_service import DistributionService
+from dbhone.errors import SourceError
 from dbhone.requirements import Requirement, RequirementKind
+from dbhone.versions import ALWAYS, VersionRange
 
 DRAWER = "dbhone.dbms"
 LIBRARIES_VARIABLE = "DBHONE_LIBRARIES"
@@ -210,6 +212,8 @@ class Dbms(ABC):
     """Under what its binaries may be passed on; None where hone does not know."""
     drivers: frozenset[str] = frozenset()
     """Artifacts of its builds that only measure it."""
+    builds: VersionRange = ALWAYS
+    """The versions that hone has a recipe for."""
     counters: tuple[CounterSource, ...] = ()
     """What it counts of itself while it runs; not every version has all."""
 
@@ -229,6 +233,11 @@ class Dbms(ABC):
     @abstractmethod
     def version(self, tree: Path) -> str:
         """Return the version of the source tree; raise SourceError if it is not one of ours."""
+
+    def check_builds(self, version: str) -> None:
+        """Raise SourceError for a version that hone has no recipe for."""
+        if not self.builds.holds(version):
+            raise SourceError(f"hone cannot build {self.title} {version}: it builds {self.builds}")
 
     def edits(self, version: str) -> tuple[Edit, ...]:
         """Return what must be another in source trees of this version before they are built."""

@@ -33,9 +33,8 @@ from dbhone.dbms._cmake import (
 from dbhone.dbms._mysql_lifecycle import MysqlLife
 from dbhone.dbms._mysql_tree import Vendor, gpl_2, version_of
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe
-from dbhone.errors import SourceError
 from dbhone.requirements import Requirement, RequirementKind
-from dbhone.versions import VersionRange, numbers
+from dbhone.versions import VersionRange
 
 _OPTIONS = (
     "-DMYSQL_MAINTAINER_MODE=OFF",
@@ -72,7 +71,6 @@ _LEFT_OUT = (
     "SPIDER",
 )
 """Plugins whose mere configuration takes long or looks for libraries of their own."""
-_OLDEST = (10, 6)
 _SERVER = Path("sql/mariadbd")
 _SHARE = Path("share")
 _SAID = re.compile(r"\bVer (\d+\.\d+\.\d+)\S*-MariaDB")
@@ -83,6 +81,7 @@ class MariaDb(MysqlLife):
 
     name = "mariadb"
     title = "MariaDB"
+    builds = VersionRange(since="10.6")
     reference = "apt:mariadb"
     huge_pages_by_shmget = VersionRange(until="10.5")
     build_seconds = 900.0
@@ -128,7 +127,7 @@ class MariaDb(MysqlLife):
 
         Raises SourceError for a version older than 10.6.
         """
-        _check_age(request.version)
+        self.check_builds(request.version)
         steps = (
             BuildStep(phase=Phase.CONFIGURE, argv=_configure(request)),
             BuildStep(phase=Phase.COMPILE, argv=make(request, "mariadbd")),
@@ -139,12 +138,6 @@ class MariaDb(MysqlLife):
             Artifact(name="share", made=_SHARE, kept=_SHARE, tree=True),
         )
         return Recipe(steps=steps, artifacts=artifacts, primary="server")
-
-
-def _check_age(version: str) -> None:
-    if numbers(version)[:2] < _OLDEST:
-        oldest = ".".join(str(part) for part in _OLDEST)
-        raise SourceError(f"MariaDB {version} is too old: hone builds {oldest} and newer")
 
 
 def _configure(request: BuildRequest) -> tuple[str, ...]:
