@@ -73,7 +73,6 @@ _LEFT_OUT = (
 """Plugins whose mere configuration takes long or looks for libraries of their own."""
 _SERVER = Path("sql/mariadbd")
 _SHARE = Path("share")
-_SAID = re.compile(r"\bVer (\d+\.\d+\.\d+)\S*-MariaDB")
 
 
 class MariaDb(MysqlLife):
@@ -82,6 +81,8 @@ class MariaDb(MysqlLife):
     name = "mariadb"
     title = "MariaDB"
     builds = VersionRange(since="10.6")
+    # mariadbd  Ver 10.11.5-MariaDB for …
+    printed_version = re.compile(r"\bVer (\d+\.\d+\.\d+)\S*-MariaDB")
     reference = "apt:mariadb"
     huge_pages_by_shmget = VersionRange(until="10.5")
     build_seconds = 900.0
@@ -116,11 +117,6 @@ class MariaDb(MysqlLife):
     def version(self, tree: Path) -> str:
         """Return what the file VERSION says."""
         return version_of(tree, Vendor.MARIADB)
-
-    def version_in(self, printed: str) -> str | None:
-        """Return the numbers in ``mariadbd  Ver 10.11.5-MariaDB for …``."""
-        match = _SAID.search(printed)
-        return match[1] if match else None
 
     def recipe(self, request: BuildRequest) -> Recipe:
         """Return the steps: configure, the server, then the files that it needs.
