@@ -1,4 +1,4 @@
-"""MariaDB, and what else is of MySQL's kind, as a server: made, set, started and stopped.
+"""What is of MySQL's kind, MariaDB included, as a server: made, set, started and stopped.
 
 The server listens on a socket in a private folder and nowhere else. That is why its only
 user, root, has no password.
@@ -104,7 +104,6 @@ class MysqlLife(ServerDbms):
     """The sections of a my.cnf that this server reads."""
     counters = SOURCES
     waits = WAITS
-    programs: tuple[str, ...] = ("mariadbd", "mysqld")
 
     def installation(self, prefix: Path) -> Installation | None:
         """Return what is in ``prefix/bin`` or ``prefix/sbin``: /usr, a build."""

@@ -80,6 +80,7 @@ class MariaDb(MysqlLife):
 
     name = "mariadb"
     title = "MariaDB"
+    programs = ("mariadbd", "mysqld")
     builds = VersionRange(since="10.6")
     # mariadbd  Ver 10.11.5-MariaDB for …
     printed_version = re.compile(r"\bVer (\d+\.\d+\.\d+)\S*-MariaDB")
