@@ -64,6 +64,17 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class _SectionOfDriver(_Section):
+    """A section in which all keys that are not fields are the driver's own."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """The driver's own keys."""
+        return dict(self.model_extra or {})
+
+
 class NumberedSet(_Section):
     """A set of numbered steps (speedtest1): the size for each named size, steps by group."""
 
@@ -97,17 +108,15 @@ class PartOfSet(_Section):
     group: Group
 
 
-class ServerSet(_Section):
+class ServerSet(_SectionOfDriver):
     """A set that is one step of a server's driver, and its ``parts``, which are steps besides.
 
-    All keys that are not fields are the driver's own: see ``ServerDriver.job``. A ``warm_up`` is
-    not measured: it only fills caches. One that is ``on_request`` takes part only where an
-    experiment names it. ``threads`` fixes the number of clients. With ``events`` the set ends after
-    this many of them, and the size's seconds are an estimate. ``kind`` follows from the group
-    unless it is given. All the work of a set that is ``part_of`` another is the other's, too.
+    For the driver's own keys see ``ServerDriver.job``. A ``warm_up`` is not measured: it only fills
+    caches. One that is ``on_request`` takes part only where an experiment names it. ``threads``
+    fixes the number of clients. With ``events`` the set ends after this many of them, and the
+    size's seconds are an estimate. ``kind`` follows from the group unless it is given. All the work
+    of a set that is ``part_of`` another is the other's, too.
     """
-
-    model_config = ConfigDict(frozen=True, extra="allow")
 
     title: str
     group: Group
@@ -126,11 +135,6 @@ class ServerSet(_Section):
             return keys
         writes = keys.get("group") == Group.WRITE.value
         return {"kind": StepKind.WRITE if writes else StepKind.READ, **keys}
-
-    @property
-    def own(self) -> dict[str, Any]:
-        """The driver's own keys."""
-        return dict(self.model_extra or {})
 
     def group_of(self, key: str) -> Group | None:
         """Return the group of a step: the key of the set as a whole is empty."""
@@ -152,15 +156,13 @@ _CACHE: dict[Regime, int] = {Regime.CACHED: 512 * _MIB, Regime.OS_CACHED: 16 * _
 """What a size has unless its file says otherwise."""
 
 
-class ServerSize(_Section):
+class ServerSize(_SectionOfDriver):
     """A named size of a server's suite: the seconds of a step, the clients, the server's cache.
 
-    All keys that are not fields describe the data and are the driver's own: see
-    ``ServerDriver.data_set``. ``cache`` is the size of the server's cache in bytes for each regime;
-    ``cold`` may be left out. A server allows ``spare_connections`` more connections than clients.
+    The driver's own keys describe the data: see ``ServerDriver.data_set``. ``cache`` is the size of
+    the server's cache in bytes for each regime; ``cold`` may be left out. A server allows
+    ``spare_connections`` more connections than clients.
     """
-
-    model_config = ConfigDict(frozen=True, extra="allow")
 
     threads: tuple[int, ...] = Field(default=(4,), min_length=1)
     spare_connections: int = Field(default=20, ge=1)
@@ -176,11 +178,6 @@ class ServerSize(_Section):
     @classmethod
     def _all_caches(cls, given: dict[Regime, int]) -> dict[Regime, int]:
         return _CACHE | given
-
-    @property
-    def own(self) -> dict[str, Any]:
-        """The driver's own keys."""
-        return dict(self.model_extra or {})
 
 
 class Suite(_Section):
