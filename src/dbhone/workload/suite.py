@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import (
     BaseModel,
@@ -75,8 +76,24 @@ class _SectionOfDriver(_Section):
         return dict(self.model_extra or {})
 
 
+class PartOfSet(_Section):
+    """One kind of a set's statements, operations or scripts, which is a step of its own."""
+
+    title: str
+    group: Group
+
+
 class NumberedSet(_Section):
-    """A set of numbered steps (speedtest1): the size for each named size, steps by group."""
+    """A set of numbered steps (speedtest1): the size for each named size, steps by group.
+
+    It has nothing that only a ``ServerSet`` may have.
+    """
+
+    warm_up: ClassVar[bool] = False
+    on_request: ClassVar[bool] = False
+    part_of: ClassVar[str | None] = None
+    events: ClassVar[int | None] = None
+    parts: ClassVar[Mapping[str, PartOfSet]] = {}
 
     title: str
     sizes: dict[str, int]
@@ -99,13 +116,6 @@ class NumberedSet(_Section):
     def keys(self) -> tuple[str, ...]:
         """Return the steps that the file lists, in the order of their numbers."""
         return tuple(sorted((*self.point, *self.range, *self.write), key=_by_number))
-
-
-class PartOfSet(_Section):
-    """One kind of a set's statements, operations or scripts, which is a step of its own."""
-
-    title: str
-    group: Group
 
 
 class ServerSet(_SectionOfDriver):
@@ -229,7 +239,7 @@ class Suite(_Section):
 
     def measurable(self) -> tuple[str, ...]:
         """Return the sets that an experiment may name, in the file's order."""
-        return tuple(name for name, declared in self.sets.items() if not _warms_up(declared))
+        return tuple(name for name, declared in self.sets.items() if not declared.warm_up)
 
     def measured(self) -> tuple[str, ...]:
         """Return the sets that are measured unless an experiment names others."""
@@ -237,13 +247,12 @@ class Suite(_Section):
 
     def is_on_request(self, name: str) -> bool:
         """Return whether a set takes part only where an experiment names it."""
-        declared = self.sets[name]
-        return isinstance(declared, ServerSet) and declared.on_request
+        return self.sets[name].on_request
 
     def sharing(self, name: str) -> frozenset[str]:
         """Return the sets that have work in common with a set, and itself."""
-        whole = _part_of(self.sets[name])
-        parts = (other for other, declared in self.sets.items() if _part_of(declared) == name)
+        whole = self.sets[name].part_of
+        parts = (other for other, declared in self.sets.items() if declared.part_of == name)
         return frozenset({name, *parts, *((whole,) if whole is not None else ())})
 
     def writes(self, name: str) -> bool:
@@ -268,12 +277,11 @@ class Suite(_Section):
     @property
     def runs_to_the_end(self) -> bool:
         """Whether every set ends by itself: an experiment cannot change seconds or threads."""
-        measured = (self.sets[name] for name in self.measured())
-        return all(isinstance(item, ServerSet) and item.events is not None for item in measured)
+        return all(self.sets[name].events is not None for name in self.measured())
 
     def warm_ups(self) -> tuple[str, ...]:
         """Return the sets that only fill caches."""
-        return tuple(name for name, declared in self.sets.items() if _warms_up(declared))
+        return tuple(name for name, declared in self.sets.items() if declared.warm_up)
 
 
 def names() -> tuple[str, ...]:
@@ -387,14 +395,6 @@ def check_size(suite: Suite, size: str) -> None:
     """Raise UnknownName unless the suite has this size."""
     if size not in suite.sizes():
         raise UnknownName("size", size, suite.sizes())
-
-
-def _part_of(declared: NumberedSet | ServerSet) -> str | None:
-    return declared.part_of if isinstance(declared, ServerSet) else None
-
-
-def _warms_up(declared: NumberedSet | ServerSet) -> bool:
-    return isinstance(declared, ServerSet) and declared.warm_up
 
 
 def _by_number(key: str) -> tuple[int, str]:
