@@ -391,10 +391,10 @@ def full_names(
     return tuple(names_of_sets)
 
 
-def check_size(suite: Suite, size: str) -> None:
-    """Raise UnknownName unless the suite has this size."""
+def check_size(suite: Suite, size: str, *, where: str | None = None) -> None:
+    """Raise UnknownName, whose message begins with ``where``, unless the suite has this size."""
     if size not in suite.sizes():
-        raise UnknownName("size", size, suite.sizes())
+        raise UnknownName("size", size, suite.sizes(), where=where)
 
 
 def _by_number(key: str) -> tuple[int, str]:
