@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import BeforeValidator
 from pydantic_core import ErrorDetails
+
+from dbhone.errors import UsageError
+from dbhone.units import parse_size
 
 _WHOLE = "write a whole number, without quotes"
 _TABLE = "write a table, such as {{ {keys} }}"
@@ -45,3 +52,23 @@ def in_words(error: ErrorDetails, keys: tuple[str, ...] = ()) -> str:
         return words.format(**{"keys": shown, **error.get("ctx", {})})
     message = error["msg"].removeprefix("Value error, ")
     return f"{message[0].lower()}{message[1:]}"
+
+
+def parsed(value: object, parse: Callable[[str], float], wanted: str) -> float:
+    """Return what a text in a file means. Raises ValueError, as pydantic expects, for any other."""
+    if not isinstance(value, str):
+        raise ValueError(f"write it as {wanted}, in quotes")
+    try:
+        return parse(value)
+    except UsageError as error:
+        raise ValueError(
+            f"{error.message}: {error.hint}" if error.hint else error.message
+        ) from None
+
+
+def _size(value: object) -> object:
+    return parsed(value, parse_size, "a size such as 256M")
+
+
+Size = Annotated[int, BeforeValidator(_size)]
+"""A number of bytes, which a file has as a text."""

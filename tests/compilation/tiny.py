@@ -55,9 +55,6 @@ class Tiny(Dbms):
     def version(self, tree: Path) -> str:
         return (tree / "VERSION").read_text().strip()
 
-    def required_programs(self, tree: Path) -> tuple[str, ...]:
-        return ()
-
     def recipe(self, request: BuildRequest) -> Recipe:
         flags = () if self.forget_flags else (*request.compile_flags, *self.own_flags)
         compiler = str(request.compiler)

@@ -97,6 +97,15 @@ def test_what_a_driver_does_not_know_of_its_data_is_refused(tmp_path: Path) -> N
     assert "the suite keys has no 'rows'" in done.stderr
 
 
+def test_a_dbms_whose_databases_nobody_dumps_begins_no_experiment_on_its_queries(
+    tmp_path: Path,
+) -> None:
+    home = ("--home", str(tmp_path / "home"))
+    done = python("-m", "dbhone", *home, "init", "keyd", "queries", folder=tmp_path)
+    assert done.returncode == 2
+    assert "hone knows no program that dumps databases of keyd" in done.stderr
+
+
 def test_two_plug_ins_of_one_name_are_an_error_that_names_both(tmp_path: Path) -> None:
     info = tmp_path / "other-1.0.dist-info"
     info.mkdir()

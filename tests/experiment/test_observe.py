@@ -18,7 +18,6 @@ from dbhone.experiment.load import parse
 from dbhone.experiment.observe import ObserveOptions, RunObservation, pace
 from dbhone.experiment.server_pool import ServerPool
 from dbhone.experiment.server_target import ServerTarget
-from dbhone.instance.counter_reader import MissingCounter
 from dbhone.instance.server import Server
 from dbhone.measurement.record import Warning
 from dbhone.measurement.series import MEMORY, PACE, Readings, Series
@@ -114,9 +113,7 @@ class Counters:
     asked = threading.Event()
 
     def __init__(self, server: Server, wanted: Sequence[str]) -> None:
-        self.missing = [
-            MissingCounter(counter=each, why="did you mean 'x'?") for each in self.lacks
-        ]
+        self.missing = dict.fromkeys(self.lacks, "did you mean 'x'?")
 
     def read(self) -> Readings:
         self.asked.set()

@@ -111,6 +111,18 @@ def test_there_is_no_network_and_a_private_socket(tmp_path: Path) -> None:
     assert fixed["socket"] == str(DBMS.endpoint(place).socket)
 
 
+def test_no_setting_and_no_replication_of_the_users_is_left_in_a_copy(tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    fixed = DBMS.fixed_settings(place)
+    assert fixed["persisted_globals_load"] == "OFF"
+    assert fixed["skip_slave_start"] == fixed["skip_replica_start"] == "ON"
+    installation = DBMS.installation(prefix_with(tmp_path, "bin/mariadbd"))
+    assert installation is not None
+    removed = DBMS.take_over(installation, place, {}).files
+    names = {"auto.cnf", "mysqld-auto.cnf", "master.info", "multi-master.info", "relay-log.info"}
+    assert removed == dict.fromkeys(names)
+
+
 def test_the_cache_is_as_large_as_there_is_room_for() -> None:
     proposed = DBMS.proposed_settings(
         SizingHints(cache_bytes=256 * 1024**2, connections=36), "10.11.6"

@@ -9,7 +9,13 @@ import pytest
 from dbhone.dbms.base_server import Installation, SizingHints
 from dbhone.dbms.myrocks import PLUGIN as MYROCKS
 from dbhone.dbms.mysql import PLUGIN as DBMS
+from dbhone.errors import UsageError
 from tests.instance.places import place_in
+
+
+def installed(prefix: Path, version: str) -> Installation:
+    server = prefix / "bin" / "mysqld"
+    return Installation(dbms="mysql", version=version, prefix=prefix, server=server)
 
 
 @pytest.mark.parametrize(
@@ -19,14 +25,21 @@ from tests.instance.places import place_in
 def test_the_account_has_the_older_authentication_where_that_is_on_but_not_the_default(
     tmp_path: Path, version: str, older: bool
 ) -> None:
-    server = tmp_path / "bin" / "mysqld"
-    installation = Installation(dbms="mysql", version=version, prefix=tmp_path, server=server)
+    installation = installed(tmp_path, version)
     (program,) = DBMS.initialise(installation, place_in(tmp_path), {"innodb_page_size": "4k"})
     assert {"--initialize-insecure", "--innodb_page_size=4k"} <= {*program.argv}
     statements = program.stdin.splitlines()
     assert statements[0] == "CREATE DATABASE sbtest;"
     assert any("mysql_native_password" in each for each in statements) == older
     assert not any("native" in word for word in program.argv)
+
+
+def test_a_data_directory_of_5_6_is_refused_before_it_is_copied(tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    assert "SHUTDOWN;" in DBMS.take_over(installed(tmp_path, "5.7.22"), place, {}).program.stdin
+    with pytest.raises(UsageError, match=r"data directories of MySQL 5\.6\.51") as caught:
+        DBMS.take_over(installed(tmp_path, "5.6.51"), place, {})
+    assert caught.value.hint == "give a dump"
 
 
 @pytest.mark.parametrize("version", ["5.6.35", "8.0.32"])

@@ -62,6 +62,16 @@ def test_no_version_keeps_checksums_of_its_pages(tmp_path: Path, version: str, t
     assert ("--no-data-checksums" in program.argv) is told
 
 
+def test_a_copy_of_a_standby_is_none_of_any_version(tmp_path: Path) -> None:
+    server = Installation(
+        dbms="postgresql", version="11.22", prefix=tmp_path, server=tmp_path / "bin/postgres"
+    )
+    files = DBMS.take_over(server, place_in(tmp_path), {}).files
+    for name in ("recovery.conf", "recovery.signal", "standby.signal"):
+        assert name in files
+        assert files[name] is None
+
+
 def test_there_is_no_network_and_a_private_socket() -> None:
     place = dataclasses.replace(place_below(Path("/i")), sockets=Path("/h,ome/run"))
     settings = DBMS.fixed_settings(place)

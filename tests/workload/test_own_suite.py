@@ -130,6 +130,14 @@ def test_a_users_suite_is_read_as_those_that_ship_are(file: Path) -> None:
         ("[server_sizes.quick]", "[x]", "x: there is no such key", None),
         ("training", "scripts = '..'\ntraining", "not in the folder", "copy the scripts beside it"),
         ("training", "scripts = 'no'\ntraining", "there is no folder", 'scripts = "."'),
+        (
+            "threads = [2]",
+            "cache = { cached = 67108864 }",
+            "cache.cached: write it as a size",
+            None,
+        ),
+        ("threads = [2]", "cache = { cached = '64 MX' }", "'64 MX' is not a size", None),
+        ("[sets.order]", "[sets]\nx = 3\n[sets.order]", "sets.x: write a table", None),
         ("[sets.revenue]", "[sets.'read@home']", "'read@home' has a '@'", None),
     ],
 )

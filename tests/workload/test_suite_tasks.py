@@ -8,7 +8,7 @@ import pytest
 
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
-from dbhone.workload.drivers.sysbench import Script
+from dbhone.workload.drivers.sysbench import Script, Tables
 from dbhone.workload.task import Scale
 from tests.workload.micro import micro
 
@@ -46,6 +46,22 @@ def test_runs_that_end_by_themselves_take_longer_with_more_rows_and_are_given_ti
     assert few.timeout >= 100
     assert suite.runs_to_the_end
     assert not micro().runs_to_the_end
+
+
+def test_how_large_the_data_is_is_asked_only_for_what_lasts_longer_with_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def volume(data: Tables) -> float:
+        asked.append(data)
+        return 1.0
+
+    monkeypatch.setattr(Tables, "volume", property(volume))
+    suite_tasks.tasks(micro(), micro().measured(), Scale(size="quick"))
+    assert not asked
+    suite_tasks.warm_up_tasks(micro(), Scale(size="quick"))
+    assert asked
 
 
 @pytest.mark.parametrize(

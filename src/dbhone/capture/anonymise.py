@@ -163,13 +163,9 @@ def _number(text: str, chance: Iterator[int]) -> str:
 
 
 def _integer(text: str, chance: Iterator[int]) -> str:
-    if not text.isdecimal():
+    if len(text) == 1 or text.startswith("0"):
         return _digits(text, chance)
     most = _LIMITS.get(len(text), 9)
-    if len(text) == 1:
-        return str(_number_below(10, chance))
-    if text.startswith("0"):
-        return _digits(text, chance)
     return str(1 + _number_below(most, chance)) + _digits(text[1:], chance)
 
 

@@ -160,15 +160,14 @@ def _format_of(log: _Log, options: CaptureOptions) -> LogFormat:
     """Return the format of a log, by what its beginning is most like."""
     with _opened(log) as file:
         head = head_of(file)
-    scores = {found.name: found.score(head) for found in formats()}
-    best = max(scores, key=lambda name: scores[name])
-    if not scores[best]:
-        titles = ", ".join(found.title for found in formats())
+    scored = [(found.score(head), found) for found in formats()]
+    score, chosen = max(scored, key=lambda pair: pair[0])
+    if not score:
+        titles = ", ".join(found.title for _, found in scored)
         hint = f"it reads {titles}"
         if not head.strip():
             raise NoStatementError(f"{log} is empty", hint=hint)
         raise UsageError(f"{log} is not a log that hone can read", hint=hint)
-    (chosen,) = (found for found in formats() if found.name == best)
     if options.line_prefix is not None and isinstance(chosen, PostgresqlStderr):
         return PostgresqlStderr(options.line_prefix)
     return chosen

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -17,14 +16,6 @@ from dbhone.versions import VersionRange
 _FILE = "needs.toml"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
-    """Flags for C and C++ that the trees of some versions need."""
-
-    c: tuple[str, ...]
-    cxx: tuple[str, ...]
-
-
 @cache
 def table() -> Mapping[str, Any]:
     """Return all entries, those with flags as ``need`` and those with changes as ``edit``."""
@@ -32,14 +23,19 @@ def table() -> Mapping[str, Any]:
     return tomllib.loads(text)
 
 
-def needs_of(dbms: str, request: BuildRequest) -> tuple[Need, ...]:
-    """Return the flags that a tree needs with a compiler, in the file's order."""
-    return tuple(
-        Need(c=tuple(entry.get("c", ())), cxx=tuple(entry.get("cxx", ())))
+def needs_of(dbms: str, request: BuildRequest) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the flags for C and those for C++ that a tree needs with a compiler."""
+    needs = [
+        entry
         for entry in _entries("need", dbms, request.version)
         if entry.get("compiler") in (None, request.compiler_family)
         and not ("unless" in entry and any(request.tree.glob(entry["unless"])))
+    ]
+    c, cxx = (
+        tuple(flag for entry in needs for flag in entry.get(language, ()))
+        for language in ("c", "cxx")
     )
+    return c, cxx
 
 
 def edits_of(dbms: str, version: str) -> tuple[Edit, ...]:

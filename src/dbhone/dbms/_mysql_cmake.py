@@ -120,12 +120,12 @@ def _configure(dbms: str, request: BuildRequest, own: tuple[Option, ...]) -> tup
 
 def _flags(dbms: str, request: BuildRequest, told: frozenset[str]) -> TypeFlags:
     """Return the flags of the type: the variant's, less those told by an option, and the needs."""
-    needs = needs_of(dbms, request)
+    c, cxx = needs_of(dbms, request)
     compile_flags = tuple(flag for flag in request.compile_flags if flag not in told)
     standard = _standard(request.tree) if request.version.split(".")[0] != "5" else ()
     return TypeFlags(
-        c=(*compile_flags, *(flag for need in needs for flag in need.c)),
-        cxx=(*compile_flags, *standard, *(flag for need in needs for flag in need.cxx)),
+        c=(*compile_flags, *c),
+        cxx=(*compile_flags, *standard, *cxx),
         link=tuple(flag for flag in request.link_flags if flag not in told),
         program_link=request.primary_link_flags,
     )
@@ -133,8 +133,8 @@ def _flags(dbms: str, request: BuildRequest, told: frozenset[str]) -> TypeFlags:
 
 def _added(dbms: str, request: BuildRequest) -> tuple[str, ...]:
     """Return the flags that the tree needs besides the variant's, each once."""
-    needs = needs_of(dbms, request)
-    return tuple(dict.fromkeys(flag for need in needs for flag in (*need.c, *need.cxx)))
+    c, cxx = needs_of(dbms, request)
+    return tuple(dict.fromkeys((*c, *cxx)))
 
 
 def _standard(tree: Path) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""MariaDB, and what else is of MySQL's kind, as a server: made, set, started and stopped.
+"""What is of MySQL's kind, MariaDB included, as a server: made, set, started and stopped.
 
 The server listens on a socket in a private folder and nowhere else. That is why its only
 user, root, has no password.
@@ -49,6 +49,11 @@ _FEWEST_TABLES = 400
 """Which it keeps open however low the limit is."""
 _VALUES = MappingProxyType({"TRUE": "ON", "FALSE": "OFF", "(No default value)": "", None: ""})
 """How versions write the same value, in one way."""
+_OWN_STATE = (
+    *("auto.cnf", "mysqld-auto.cnf"),
+    *("master.info", "multi-master.info", "relay-log.info"),
+)
+"""Files of a data directory: the server's identity, settings by SET PERSIST, replication."""
 _READY = re.compile(r": ready for connections")
 _SIGNAL = re.compile(r"got (?:signal|exception) \d+|Assertion failure in file.*")
 _ERROR = re.compile(r"\[(?:ERROR|FATAL)\]\s*(.*)|^(?:\S*: )?ERROR:? +(\d+ .*)")
@@ -99,7 +104,6 @@ class MysqlLife(ServerDbms):
     """The sections of a my.cnf that this server reads."""
     counters = SOURCES
     waits = WAITS
-    programs: tuple[str, ...] = ("mariadbd", "mysqld")
 
     def installation(self, prefix: Path) -> Installation | None:
         """Return what is in ``prefix/bin`` or ``prefix/sbin``: /usr, a build."""
@@ -175,7 +179,7 @@ class MysqlLife(ServerDbms):
         )
         return Takeover(
             marker="ibdata1",
-            files=dict.fromkeys(("auto.cnf", "master.info", "relay-log.info")),
+            files=dict.fromkeys(_OWN_STATE),
             program=Program(
                 argv=argv, stdin="\n".join((*statements, "")), env=installation.environment()
             ),
@@ -193,6 +197,11 @@ class MysqlLife(ServerDbms):
             "mysqlx": "OFF",
             # Sends reports about the server's use to its makers.
             "feedback": "OFF",
+            # What SET PERSIST wrote would go before hone's file.
+            "persisted_globals_load": "OFF",
+            # A copy of a replica's data, which since 8.0 is a replica by its tables, stays alone.
+            "skip_slave_start": "ON",
+            "skip_replica_start": "ON",
             "lc_messages": "en_US",
         }
 

@@ -14,8 +14,8 @@ from dbhone.dbms._mysql_libraries import ssl_programs
 from dbhone.dbms._mysql_lifecycle import DATABASE, MysqlLife, command, options
 from dbhone.dbms._mysql_tree import Vendor, gpl_2, version_of
 from dbhone.dbms.base import BuildRequest, Edit, Recipe
-from dbhone.dbms.base_server import Installation, InstanceDir, Program, Settings
-from dbhone.errors import SourceError
+from dbhone.dbms.base_server import Installation, InstanceDir, Program, Settings, Takeover
+from dbhone.errors import UsageError
 from dbhone.requirements import Requirement, RequirementKind
 from dbhone.versions import Numbers, VersionRange, numbers
 
@@ -28,8 +28,6 @@ class MysqlServer(MysqlLife):
     """A server out of a tree of MySQL's kind. ``_mysql_lifecycle.py`` says how it runs."""
 
     vendor: Vendor
-    builds: VersionRange
-    """The versions that hone has a recipe for."""
     build_options: tuple[Option, ...] = ()
     """The options that this vendor's trees have besides MySQL's."""
     build_seconds = 2700.0
@@ -99,10 +97,7 @@ class MysqlServer(MysqlLife):
 
         Raises SourceError for a version that is too old and for a library that is not there.
         """
-        if not self.builds.holds(request.version):
-            raise SourceError(
-                f"hone cannot build {self.title} {request.version}: it builds {self.builds}"
-            )
+        self.check_builds(request.version)
         return make_recipe(self.name, request, self.build_options)
 
     def initialise(
@@ -122,6 +117,17 @@ class MysqlServer(MysqlLife):
         )
         statements = "".join(f"{statement};\n" for statement in _statements(version))
         return (Program(argv=argv, stdin=statements, env=installation.environment()),)
+
+    def take_over(
+        self, installation: Installation, place: InstanceDir, settings: Settings
+    ) -> Takeover:
+        """Return what takes over a copy. Raises UsageError for 5.6, which lacks the statements."""
+        if numbers(installation.version)[:2] < _MAKES_ITSELF:
+            raise UsageError(
+                f"hone does not copy data directories of {self.title} {installation.version}",
+                hint="give a dump",
+            )
+        return super().take_over(installation, place, settings)
 
 
 def _statements(version: Numbers) -> tuple[str, ...]:

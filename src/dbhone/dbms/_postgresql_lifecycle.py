@@ -35,7 +35,6 @@ _AT_START = 4
 """The column of ``postgres --describe-config`` with a setting's value where nothing sets it."""
 _CHECKED = VersionRange(since="18")
 """The versions that check their pages by themselves."""
-_VERSION = re.compile(r"\(PostgreSQL\) (\d\S*)")
 _USER = "dbhone"
 _STATUS_LINE = 7
 """In postmaster.pid, from 10 on; counted from nought."""
@@ -69,6 +68,8 @@ class PostgresqlLife(ServerDbms):
     cache_setting = "shared_buffers"
     huge_pages = MappingProxyType({"huge_pages": "on"})
     reserved = frozenset({"data_directory", "config_file", "hba_file", "ident_file"})
+    # postgres (PostgreSQL) 15.18 (Debian …)
+    printed_version = re.compile(r"\(PostgreSQL\) (\d\S*)")
     foreign_data = re.compile(r"database files are incompatible with server")
     # Each of their commits may have another version of the catalogue (CATALOG_VERSION_NO).
     unreleased = re.compile(r"\d(?:devel|alpha|beta|rc)")
@@ -111,11 +112,6 @@ class PostgresqlLife(ServerDbms):
         """Return the server with its option for that."""
         return Program(argv=(str(installation.server), "--version"), env=_environment(installation))
 
-    def version_in(self, printed: str) -> str | None:
-        """Return what follows its name: ``postgres (PostgreSQL) 15.18 (Debian …)``."""
-        match = _VERSION.search(printed)
-        return match[1] if match else None
-
     def initialise(
         self, installation: Installation, place: InstanceDir, settings: Settings
     ) -> tuple[Program, ...]:
@@ -154,7 +150,10 @@ class PostgresqlLife(ServerDbms):
                 "pg_hba.conf": "local all all trust\n",
                 "pg_ident.conf": "",
                 "postgresql.auto.conf": "",
-                **dict.fromkeys(("postmaster.pid", "recovery.signal", "standby.signal")),
+                # Until 11 a standby is one by its recovery.conf, which 12 refuses.
+                **dict.fromkeys(
+                    ("postmaster.pid", "recovery.conf", "recovery.signal", "standby.signal")
+                ),
             },
             program=Program(
                 argv=argv,

@@ -7,7 +7,6 @@ build all that there is, so the files that an instance needs are gathered one by
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.dbms.base import BuildRequest, BuildStep, Phase
@@ -54,17 +53,6 @@ def has_meson(tree: Path) -> bool:
     return (tree / "meson.build").is_file()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Folder:
-    """A build folder: what compiles in it, and with which flags."""
-
-    name: Path
-    compiler: Path
-    archiver: Path
-    compile_flags: tuple[str, ...]
-    link_flags: tuple[str, ...]
-
-
 def meson_steps(request: BuildRequest, prefix: str, stage: Path) -> tuple[BuildStep, ...]:
     """Return the steps that install the server and what it needs for ``prefix`` in ``stage``.
 
@@ -77,39 +65,46 @@ def meson_steps(request: BuildRequest, prefix: str, stage: Path) -> tuple[BuildS
     install = _install(staged / "bin", _SERVER / "src" / "backend" / "postgres")
     target = "all" if request.all_targets else "src/backend/postgres"
     return (
-        *(_setup(folder, request.tree, prefix) for folder in _folders(request)),
+        _setup(
+            _TOOLS,
+            request.tree,
+            prefix,
+            compiler=request.host_compiler,
+            archiver=Path("ar"),
+            compile_flags=("-O2",),
+            link_flags=(_RUN_PATH,),
+        ),
+        _setup(
+            _SERVER,
+            request.tree,
+            prefix,
+            compiler=request.compiler,
+            archiver=request.archiver,
+            compile_flags=request.compile_flags,
+            link_flags=(*request.link_flags, *request.primary_link_flags),
+        ),
         *(BuildStep(phase=Phase.TOOLS, argv=argv) for argv in tools),
         BuildStep(phase=Phase.COMPILE, argv=(*ninja, str(_SERVER), target)),
         BuildStep(phase=Phase.TOOLS, argv=install),
     )
 
 
-def _folders(request: BuildRequest) -> tuple[_Folder, _Folder]:
-    return (
-        _Folder(
-            name=_TOOLS,
-            compiler=request.host_compiler,
-            archiver=Path("ar"),
-            compile_flags=("-O2",),
-            link_flags=(_RUN_PATH,),
-        ),
-        _Folder(
-            name=_SERVER,
-            compiler=request.compiler,
-            archiver=request.archiver,
-            compile_flags=request.compile_flags,
-            link_flags=(*request.link_flags, *request.primary_link_flags),
-        ),
-    )
-
-
-def _setup(folder: _Folder, tree: Path, prefix: str) -> BuildStep:
+def _setup(
+    folder: Path,
+    tree: Path,
+    prefix: str,
+    *,
+    compiler: Path,
+    archiver: Path,
+    compile_flags: tuple[str, ...],
+    link_flags: tuple[str, ...],
+) -> BuildStep:
     argv = (
-        *("env", f"CC={folder.compiler}", f"AR={folder.archiver}"),
+        *("env", f"CC={compiler}", f"AR={archiver}"),
         *("meson", "setup", *_OPTIONS, f"--prefix={prefix}"),
-        f"-Dc_args={_listed(folder.compile_flags)}",
-        f"-Dc_link_args={_listed(folder.link_flags)}",
-        *(str(folder.name), str(tree)),
+        f"-Dc_args={_listed(compile_flags)}",
+        f"-Dc_link_args={_listed(link_flags)}",
+        *(str(folder), str(tree)),
     )
     return BuildStep(phase=Phase.CONFIGURE, argv=argv)
 

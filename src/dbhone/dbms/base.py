@@ -15,7 +15,9 @@ from pathlib import Path
 from dbhone import registry
 from dbhone.dbms.base_counters import CounterSource
 from dbhone.dbms.base_service import DistributionService
-from dbhone.requirements import Requirement
+from dbhone.errors import SourceError
+from dbhone.requirements import Requirement, RequirementKind
+from dbhone.versions import ALWAYS, VersionRange
 
 DRAWER = "dbhone.dbms"
 LIBRARIES_VARIABLE = "DBHONE_LIBRARIES"
@@ -210,6 +212,8 @@ class Dbms(ABC):
     """Under what its binaries may be passed on; None where hone does not know."""
     drivers: frozenset[str] = frozenset()
     """Artifacts of its builds that only measure it."""
+    builds: VersionRange = ALWAYS
+    """The versions that hone has a recipe for."""
     counters: tuple[CounterSource, ...] = ()
     """What it counts of itself while it runs; not every version has all."""
 
@@ -230,6 +234,11 @@ class Dbms(ABC):
     def version(self, tree: Path) -> str:
         """Return the version of the source tree; raise SourceError if it is not one of ours."""
 
+    def check_builds(self, version: str) -> None:
+        """Raise SourceError for a version that hone has no recipe for."""
+        if not self.builds.holds(version):
+            raise SourceError(f"hone cannot build {self.title} {version}: it builds {self.builds}")
+
     def edits(self, version: str) -> tuple[Edit, ...]:
         """Return what must be another in source trees of this version before they are built."""
         del version
@@ -239,9 +248,14 @@ class Dbms(ABC):
     def recipe(self, request: BuildRequest) -> Recipe:
         """Return how to build what ``request`` asks for."""
 
-    @abstractmethod
     def required_programs(self, tree: Path) -> tuple[str, ...]:
-        """Return the programs, besides compilers, that a build of this source tree needs."""
+        """Return the programs, besides compilers, that a build of this source tree needs.
+
+        Those of its requirements, unless some trees need others.
+        """
+        del tree
+        programs = (need for need in self.requirements if need.kind is RequirementKind.PROGRAM)
+        return tuple(need.name for need in programs)
 
 
 class EmbeddedDbms(Dbms):

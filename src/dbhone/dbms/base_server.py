@@ -157,9 +157,13 @@ class ServerDbms(Dbms):
     def version_query(self, installation: Installation) -> Program:
         """Return what prints the version of the server."""
 
-    @abstractmethod
+    printed_version: re.Pattern[str]
+    """Finds the version, its group, in the output of ``version_query``, and no other DBMS's."""
+
     def version_in(self, printed: str) -> str | None:
         """Return the version in the output of ``version_query``, None for another DBMS's."""
+        match = self.printed_version.search(printed)
+        return match[1] if match else None
 
     @abstractmethod
     def initialise(

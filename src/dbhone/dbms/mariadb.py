@@ -33,9 +33,8 @@ from dbhone.dbms._cmake import (
 from dbhone.dbms._mysql_lifecycle import MysqlLife
 from dbhone.dbms._mysql_tree import Vendor, gpl_2, version_of
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe
-from dbhone.errors import SourceError
 from dbhone.requirements import Requirement, RequirementKind
-from dbhone.versions import VersionRange, numbers
+from dbhone.versions import VersionRange
 
 _OPTIONS = (
     "-DMYSQL_MAINTAINER_MODE=OFF",
@@ -72,10 +71,8 @@ _LEFT_OUT = (
     "SPIDER",
 )
 """Plugins whose mere configuration takes long or looks for libraries of their own."""
-_OLDEST = (10, 6)
 _SERVER = Path("sql/mariadbd")
 _SHARE = Path("share")
-_SAID = re.compile(r"\bVer (\d+\.\d+\.\d+)\S*-MariaDB")
 
 
 class MariaDb(MysqlLife):
@@ -83,6 +80,10 @@ class MariaDb(MysqlLife):
 
     name = "mariadb"
     title = "MariaDB"
+    programs = ("mariadbd", "mysqld")
+    builds = VersionRange(since="10.6")
+    # mariadbd  Ver 10.11.5-MariaDB for …
+    printed_version = re.compile(r"\bVer (\d+\.\d+\.\d+)\S*-MariaDB")
     reference = "apt:mariadb"
     huge_pages_by_shmget = VersionRange(until="10.5")
     build_seconds = 900.0
@@ -103,6 +104,7 @@ class MariaDb(MysqlLife):
     cnf_sections = frozenset({"mysqld", "server", "mariadb", "mariadbd"})
     requirements = (
         *CMAKE_REQUIREMENTS,
+        # Bison makes the SQL parser.
         Requirement(name="bison", package="bison"),
         Requirement(name="curses.h", package="libncurses-dev", kind=RequirementKind.HEADER),
         Requirement(name="fmt/core.h", package="libfmt-dev", kind=RequirementKind.HEADER),
@@ -117,22 +119,12 @@ class MariaDb(MysqlLife):
         """Return what the file VERSION says."""
         return version_of(tree, Vendor.MARIADB)
 
-    def required_programs(self, tree: Path) -> tuple[str, ...]:
-        """Return CMake, ninja and bison, which makes the SQL parser."""
-        del tree
-        return ("cmake", "ninja", "bison")
-
-    def version_in(self, printed: str) -> str | None:
-        """Return the numbers in ``mariadbd  Ver 10.11.5-MariaDB for …``."""
-        match = _SAID.search(printed)
-        return match[1] if match else None
-
     def recipe(self, request: BuildRequest) -> Recipe:
         """Return the steps: configure, the server, then the files that it needs.
 
         Raises SourceError for a version older than 10.6.
         """
-        _check_age(request.version)
+        self.check_builds(request.version)
         steps = (
             BuildStep(phase=Phase.CONFIGURE, argv=_configure(request)),
             BuildStep(phase=Phase.COMPILE, argv=make(request, "mariadbd")),
@@ -143,12 +135,6 @@ class MariaDb(MysqlLife):
             Artifact(name="share", made=_SHARE, kept=_SHARE, tree=True),
         )
         return Recipe(steps=steps, artifacts=artifacts, primary="server")
-
-
-def _check_age(version: str) -> None:
-    if numbers(version)[:2] < _OLDEST:
-        oldest = ".".join(str(part) for part in _OLDEST)
-        raise SourceError(f"MariaDB {version} is too old: hone builds {oldest} and newer")
 
 
 def _configure(request: BuildRequest) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from dbhone.dbms.base_server import Settings, SizingHints
 from dbhone.requirements import Requirement, RequirementKind
 from dbhone.versions import VersionRange
 
-_SAID = re.compile(r"\bVer (\d+\.\d+\.\d+)\S* for .*\([^)]*(?:MyRocks|Facebook)", re.IGNORECASE)
 _NEW = VersionRange(since="8.0")
 _OLD = VersionRange(until="8.0")
 
@@ -24,6 +23,10 @@ class MyRocks(MysqlServer):
     title = "MyRocks"
     vendor = Vendor.MYROCKS
     builds = VersionRange(since="5.6", until="8.1")
+    # mysqld  Ver 8.0.32 for Linux on x86_64 (MyRocks)
+    printed_version = re.compile(
+        r"\bVer (\d+\.\d+\.\d+)\S* for .*\([^)]*(?:MyRocks|Facebook)", re.IGNORECASE
+    )
     reference = "git:https://github.com/facebook/mysql-5.6@fb-mysql-8.0.32"
     seconds_by_version = ((_OLD, 800.0),)
     # RocksDB is in the server: it is under the same licence, LevelDB's part of it under its own.
@@ -59,11 +62,6 @@ class MyRocks(MysqlServer):
         # The only way to know it by what it says of itself.
         Option(name="COMPILATION_COMMENT", value="MyRocks"),
     )
-
-    def version_in(self, printed: str) -> str | None:
-        """Return 8.0.32 of ``mysqld  Ver 8.0.32 for Linux on x86_64 (MyRocks)``."""
-        match = _SAID.search(printed)
-        return match[1] if match else None
 
     def proposed_settings(self, room: SizingHints, version: str) -> Settings:
         """Return MySQL's with RocksDB for the engine, whose cache has the room."""

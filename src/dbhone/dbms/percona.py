@@ -10,8 +10,6 @@ from dbhone.dbms._mysql_tree import Vendor
 from dbhone.requirements import Requirement, RequirementKind
 from dbhone.versions import VersionRange
 
-_SAID = re.compile(r"\bVer (\d+\.\d+\.\d+-(?:rel)?\d\S*) for .*\((?:Percona Server|Source distr)")
-
 
 class Percona(MysqlServer):
     """MySQL with Percona's engine and instruments, without the parts that need libraries."""
@@ -20,6 +18,10 @@ class Percona(MysqlServer):
     title = "Percona Server"
     vendor = Vendor.PERCONA
     builds = VersionRange(since="8.0")
+    # mysqld  Ver 8.0.36-28 for Linux on x86_64 (Percona Server …
+    printed_version = re.compile(
+        r"\bVer (\d+\.\d+\.\d+-(?:rel)?\d\S*) for .*\((?:Percona Server|Source distr)"
+    )
     reference = "git:https://github.com/percona/percona-server@8.0"
     lacks = (
         *MysqlServer.lacks,
@@ -50,11 +52,6 @@ class Percona(MysqlServer):
         # Sends reports about the server's use to its makers.
         Option(name="WITH_PERCONA_TELEMETRY", value="OFF", span=VersionRange(since="8.0.36")),
     )
-
-    def version_in(self, printed: str) -> str | None:
-        """Return 8.0.36-28 of ``mysqld  Ver 8.0.36-28 for Linux on x86_64 (Percona Server …``."""
-        match = _SAID.search(printed)
-        return match[1] if match else None
 
 
 PLUGIN = Percona()

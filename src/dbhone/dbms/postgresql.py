@@ -28,11 +28,10 @@ _PREFIX = "/dbhone-postgresql"
 _STAGE = Path("stage")
 _STAGED = _STAGE / _PREFIX.removeprefix("/")
 _KEPT = Path("install")
-_OLDEST = 13
 _UNMOVABLE = ("ExecInterpExpr",)
 """The interpreter of expressions keeps the addresses of its own parts in a table."""
 _NAME = re.compile(r"^PACKAGE_NAME='PostgreSQL'$", re.MULTILINE)
-_VERSION = re.compile(r"^PACKAGE_VERSION='((\d{1,9})[^']*)'$", re.MULTILINE)
+_VERSION = re.compile(r"^PACKAGE_VERSION='(\d{1,9}[^']*)'$", re.MULTILINE)
 _HINT = "give a whole source tree of PostgreSQL 13 or newer"
 
 
@@ -41,6 +40,7 @@ class Postgresql(PostgresqlLife):
 
     name = "postgresql"
     title = "PostgreSQL"
+    builds = VersionRange(since="13")
     reference = "apt:postgresql"
     build_seconds = 190.0
     text_bytes = 5_000_000
@@ -85,9 +85,8 @@ class Postgresql(PostgresqlLife):
         match = _VERSION.search(text)
         if not _NAME.search(text) or match is None:
             raise SourceError("the script configure is not PostgreSQL's", hint=_HINT)
-        if int(match.group(2)) < _OLDEST:
-            raise SourceError(f"hone cannot build PostgreSQL {match.group(1)}", hint=_HINT)
-        return match.group(1)
+        self.check_builds(match[1])
+        return match[1]
 
     def required_programs(self, tree: Path) -> tuple[str, ...]:
         """Return what builds it, and what makes the sources that newer trees do not hold."""

@@ -23,9 +23,8 @@ from dbhone.dbms.base import (
 )
 from dbhone.errors import SourceError
 from dbhone.requirements import Requirement, RequirementKind
-from dbhone.versions import numbers
+from dbhone.versions import VersionRange
 
-_OLDEST = (7, 0)
 _NUMBER = r"^#define ROCKSDB_{}\s+(\d+)$"
 _PARTS = ("MAJOR", "MINOR", "PATCH")
 _COMPRESSIONS = {"LZ4": "-llz4", "SNAPPY": "-lsnappy", "ZLIB": "-lz", "ZSTD": "-lzstd"}
@@ -69,6 +68,7 @@ class RocksDb(EmbeddedDbms):
     name = "rocksdb"
     usual_suite = "rocksdb"
     title = "RocksDB"
+    builds = VersionRange(since="7.0")
     reference = "apt:rocksdb"
     build_seconds = 780.0
     needs_cxx = True
@@ -100,15 +100,8 @@ class RocksDb(EmbeddedDbms):
             raise SourceError(
                 "this is not RocksDB's source tree: include/rocksdb/version.h is missing or another"
             )
-        if numbers(version)[:2] < _OLDEST:
-            oldest = ".".join(map(str, _OLDEST))
-            raise SourceError(f"RocksDB {version} is too old: hone builds {oldest} and newer")
+        self.check_builds(version)
         return version
-
-    def required_programs(self, tree: Path) -> tuple[str, ...]:
-        """Return CMake and ninja."""
-        del tree
-        return ("cmake", "ninja")
 
     def recipe(self, request: BuildRequest) -> Recipe:
         """Return the steps: configure, the shared library, then the tools."""

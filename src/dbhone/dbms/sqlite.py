@@ -83,6 +83,7 @@ class Sqlite(EmbeddedDbms):
     drivers = frozenset({"speedtest1"})
     requirements = (
         Requirement(name="make", package="make"),
+        # The generators of older trees are written in Tcl.
         Requirement(name="tclsh", package="tcl"),
     )
 
@@ -99,11 +100,6 @@ class Sqlite(EmbeddedDbms):
         if not _VERSION.fullmatch(version):
             raise SourceError("the file VERSION of the source tree holds no version of SQLite")
         return version
-
-    def required_programs(self, tree: Path) -> tuple[str, ...]:
-        """Return make and tclsh; the generators of older trees are written in Tcl."""
-        del tree
-        return ("make", "tclsh")
 
     def recipe(self, request: BuildRequest) -> Recipe:
         """Return the steps: configure, the library from its parts, then the tools."""

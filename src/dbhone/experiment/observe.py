@@ -116,12 +116,11 @@ class RunObservation:
         except ServerError as error:
             self.warn_unobserved(subject, error.text_with_log)
             return None
-        lacking = {missing.counter: missing.why for missing in counters.missing}
-        if subject not in self._lacking and lacking:
-            words = "; ".join(f"{counter} ({why})" for counter, why in lacking.items())
+        if subject not in self._lacking and counters.missing:
+            words = "; ".join(f"{counter} ({why})" for counter, why in counters.missing.items())
             text = f"{subject} does not count {words}"
             self._warn(Warning(code="counter-missing", text=text, subject=subject))
-        self._lacking[subject] = lacking
+        self._lacking[subject] = counters.missing
         return counters
 
     def check(self, subjects: Sequence[str]) -> None:

@@ -47,9 +47,7 @@ class Resolver:
         self._check_names()
         suite = suite_at(self.where, self.declared.workload.suite, "workload", "suite")
         workload = self.declared.workload
-        if workload.size not in suite.sizes():
-            where = self.where.at("workload", "size")
-            raise UnknownName("size", workload.size, suite.sizes(), where=where)
+        suites.check_size(suite, workload.size, where=self.where.at("workload", "size"))
         sets, scale = self._sets(suite), self._scale(suite)
         subjects = Subjects(self.where, self.declared, scale, self.folder).all()
         self._check_subjects(suite, subjects)

@@ -19,8 +19,8 @@ from dbhone.compilation.inputs import BuildKeys, Words
 from dbhone.errors import ExperimentError, UsageError, nearest
 from dbhone.experiment.model import Servers, Slices
 from dbhone.measurement.declared import DeclaredDesign
-from dbhone.refusals import in_words
-from dbhone.units import parse_duration, parse_percent, parse_size
+from dbhone.refusals import Size, in_words, parsed
+from dbhone.units import parse_duration, parse_percent
 from dbhone.verification.outcome import Grade
 from dbhone.workload.suite import Regime
 
@@ -34,15 +34,11 @@ _USUAL = DeclaredDesign()
 
 
 def _duration(value: object) -> object:
-    return _parsed(value, parse_duration, "a duration such as 8m")
+    return parsed(value, parse_duration, "a duration such as 8m")
 
 
 def _percent(value: object) -> object:
-    return _parsed(value, parse_percent, "a percentage such as 2%")
-
-
-def _size(value: object) -> object:
-    return _parsed(value, parse_size, "a size such as 256M")
+    return parsed(value, parse_percent, "a percentage such as 2%")
 
 
 def _setting(value: object) -> object:
@@ -81,20 +77,8 @@ def _present_word(value: object) -> object:
     return Slices.SHORT if value == _EARLIER_SHORT else value
 
 
-def _parsed(value: object, parse: Callable[[str], float], wanted: str) -> float:
-    if not isinstance(value, str):
-        raise ValueError(f"write it as {wanted}, in quotes")
-    try:
-        return parse(value)
-    except UsageError as error:
-        raise ValueError(
-            f"{error.message}: {error.hint}" if error.hint else error.message
-        ) from None
-
-
 Duration = Annotated[float, BeforeValidator(_duration)]
 Percent = Annotated[float, BeforeValidator(_percent)]
-Size = Annotated[int, BeforeValidator(_size)]
 Settings = dict[str, Annotated[str, BeforeValidator(_setting)]]
 Values = tuple[Annotated[str, BeforeValidator(_setting)], ...]
 Numbers = tuple[Annotated[int, Field(ge=1, le=100_000)], ...]

@@ -103,10 +103,8 @@ class Trainings:
         general = self._declared.training
         usual = general.size if general and general.size else self._declared.workload.size
         size = section.train_size or usual
-        if size not in suite.sizes():
-            at = ("subjects", name) if section.train_size else ("training", "size")
-            where = self._where.at(*at)
-            raise UnknownName("size", size, suite.sizes(), where=where)
+        at = ("subjects", name) if section.train_size else ("training", "size")
+        suites.check_size(suite, size, where=self._where.at(*at))
         return size
 
     def check(self) -> None:
@@ -118,9 +116,8 @@ class Trainings:
         suite = suite_at(self._where, suite_name, "training", "suite")
         where = self._where.at("training", "sets")
         self._shares(suite_name, suite, suites.full_names(suite, general.sets or (), where=where))
-        if general.size is not None and general.size not in suite.sizes():
-            where = self._where.at("training", "size")
-            raise UnknownName("size", general.size, suite.sizes(), where=where)
+        if general.size is not None:
+            suites.check_size(suite, general.size, where=self._where.at("training", "size"))
         size = general.size or self._declared.workload.size
         if size in suite.sizes():
             self._own_scale(suite_name, suite, size)

@@ -17,25 +17,17 @@ MOST = 100
 """How many counters of one server may be watched at once."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MissingCounter:
-    """A wanted counter that this server does not have; ``why`` suggests the nearest names."""
-
-    counter: str
-    why: str
-
-
 class CounterReader:
     """A connection that reads the wanted counters. Close it before the server is stopped.
 
     ``wanted`` are counters as experiments name them, ``SOURCE.NAME``, where ``NAME`` may have
     the wildcards ``*``, ``?`` and ``[…]``. Counters of other DBMSs' sources are ignored. What the
-    server's version lacks is in ``missing``. Raises ServerError if the server refuses the
-    connection, UsageError if more than ``MOST`` counters match.
+    server's version lacks is in ``missing``, with the nearest names. Raises ServerError if the
+    server refuses the connection, UsageError if more than ``MOST`` counters match.
     """
 
     def __init__(self, server: Server, wanted: Sequence[str]) -> None:
-        self.missing: list[MissingCounter] = []
+        self.missing: dict[str, str] = {}
         self._client = connect(server.endpoint)
         self._sources: list[_Source] = []
         try:
@@ -65,8 +57,7 @@ class CounterReader:
         self._sources.append(_Source(source=source, patterns=patterns, names=names))
 
     def _lack(self, source: CounterSource, patterns: Sequence[str], why: str) -> None:
-        counters = (f"{source.name}.{pattern}" for pattern in patterns)
-        self.missing.extend(MissingCounter(counter=counter, why=why) for counter in counters)
+        self.missing |= {f"{source.name}.{pattern}": why for pattern in patterns}
 
     def _check_number(self) -> None:
         count = sum(len(source.names) for source in self._sources)

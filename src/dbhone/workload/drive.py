@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import signal
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,6 @@ from dbhone.workload.drivers.base import (
     Driver,
     DriverReport,
     DriverRequest,
-    EmbeddedDriver,
 )
 
 _STOPPING = 0.0001
@@ -71,10 +70,6 @@ class DriverCommand:
     sandbox: Sandbox | None = None
     tenant: Tenant | None = None
 
-    @property
-    def _needed(self) -> Mapping[str, str]:
-        return self.driver.environment if isinstance(self.driver, EmbeddedDriver) else {}
-
     def process_command(
         self, argv: tuple[str, ...] | None = None, *, log: Path | None = None
     ) -> Command:
@@ -86,7 +81,7 @@ class DriverCommand:
             argv=argv or self.driver.argv(self.request),
             cwd=self.folder,
             log=log,
-            env={"LC_ALL": "C", **self._needed, **dict(self.env)},
+            env={"LC_ALL": "C", **self.driver.environment, **dict(self.env)},
             isolated=True,
             timeout=self.timeout,
             cpus=self.cpus,
@@ -101,7 +96,7 @@ def drive(command: DriverCommand) -> DriverResult:
     Raises NoSpaceError when the disk is full: that is not a result of the subject.
     """
     process_command = command.process_command()
-    with _UsageRecorder() as recorder:
+    with contextlib.closing(_UsageRecorder()) as recorder:
         finished = process.run(process_command, on_chunk=recorder.chunk)
         return recorder.result(command, process_command, finished, finished.seconds)
 
@@ -286,12 +281,6 @@ class _UsageRecorder:
                 paused=self.paused,
             )
         )
-
-    def __enter__(self) -> _UsageRecorder:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         if self._counter is not None:

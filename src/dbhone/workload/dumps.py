@@ -66,8 +66,13 @@ def dump_programs(protocol: str) -> tuple[DumpProgram, ...]:
 
 
 def dump_program(dbms: str, protocol: str) -> DumpProgram:
-    """Return the program that dumps databases of a DBMS: its own, or that of its protocol."""
+    """Return the program that dumps databases of a DBMS: its own, or that of its protocol.
+
+    Raises UsageError for a protocol of which hone knows none.
+    """
     programs = dump_programs(protocol)
+    if not programs:
+        raise UsageError(f"hone knows no program that dumps databases of {dbms}")
     return next((program for program in programs if program.dbms == dbms), programs[-1])
 
 

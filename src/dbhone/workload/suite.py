@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, ClassVar
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
@@ -29,8 +29,7 @@ from pydantic_core import ErrorDetails
 from dbhone import registry
 from dbhone.errors import HoneError, UnknownName, UsageError, nearest
 from dbhone.measurement.record import Group
-from dbhone.refusals import in_words
-from dbhone.units import parse_size
+from dbhone.refusals import Size, in_words
 from dbhone.workload import captured_suite, own_suite
 
 DRAWER = "dbhone.workload.suites"
@@ -66,8 +65,35 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class _SectionOfDriver(_Section):
+    """A section in which all keys that are not fields are the driver's own."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """The driver's own keys."""
+        return dict(self.model_extra or {})
+
+
+class PartOfSet(_Section):
+    """One kind of a set's statements, operations or scripts, which is a step of its own."""
+
+    title: str
+    group: Group
+
+
 class NumberedSet(_Section):
-    """A set of numbered steps (speedtest1): the size for each named size, steps by group."""
+    """A set of numbered steps (speedtest1): the size for each named size, steps by group.
+
+    It has nothing that only a ``ServerSet`` may have.
+    """
+
+    warm_up: ClassVar[bool] = False
+    on_request: ClassVar[bool] = False
+    part_of: ClassVar[str | None] = None
+    events: ClassVar[int | None] = None
+    parts: ClassVar[Mapping[str, PartOfSet]] = {}
 
     title: str
     sizes: dict[str, int]
@@ -92,24 +118,15 @@ class NumberedSet(_Section):
         return tuple(sorted((*self.point, *self.range, *self.write), key=_by_number))
 
 
-class PartOfSet(_Section):
-    """One kind of a set's statements, operations or scripts, which is a step of its own."""
-
-    title: str
-    group: Group
-
-
-class ServerSet(_Section):
+class ServerSet(_SectionOfDriver):
     """A set that is one step of a server's driver, and its ``parts``, which are steps besides.
 
-    All keys that are not fields are the driver's own: see ``ServerDriver.job``. A ``warm_up`` is
-    not measured: it only fills caches. One that is ``on_request`` takes part only where an
-    experiment names it. ``threads`` fixes the number of clients. With ``events`` the set ends after
-    this many of them, and the size's seconds are an estimate. ``kind`` follows from the group
-    unless it is given. All the work of a set that is ``part_of`` another is the other's, too.
+    For the driver's own keys see ``ServerDriver.job``. A ``warm_up`` is not measured: it only fills
+    caches. One that is ``on_request`` takes part only where an experiment names it. ``threads``
+    fixes the number of clients. With ``events`` the set ends after this many of them, and the
+    size's seconds are an estimate. ``kind`` follows from the group unless it is given. All the work
+    of a set that is ``part_of`` another is the other's, too.
     """
-
-    model_config = ConfigDict(frozen=True, extra="allow")
 
     title: str
     group: Group
@@ -123,14 +140,11 @@ class ServerSet(_Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _with_kind(cls, keys: dict[str, Any]) -> dict[str, Any]:
+    def _with_kind(cls, keys: object) -> object:
+        if not isinstance(keys, dict):
+            return keys
         writes = keys.get("group") == Group.WRITE.value
         return {"kind": StepKind.WRITE if writes else StepKind.READ, **keys}
-
-    @property
-    def own(self) -> dict[str, Any]:
-        """The driver's own keys."""
-        return dict(self.model_extra or {})
 
     def group_of(self, key: str) -> Group | None:
         """Return the group of a step: the key of the set as a whole is empty."""
@@ -152,20 +166,18 @@ _CACHE: dict[Regime, int] = {Regime.CACHED: 512 * _MIB, Regime.OS_CACHED: 16 * _
 """What a size has unless its file says otherwise."""
 
 
-class ServerSize(_Section):
+class ServerSize(_SectionOfDriver):
     """A named size of a server's suite: the seconds of a step, the clients, the server's cache.
 
-    All keys that are not fields describe the data and are the driver's own: see
-    ``ServerDriver.data_set``. ``cache`` is the size of the server's cache in bytes for each regime;
-    ``cold`` may be left out. A server allows ``spare_connections`` more connections than clients.
+    The driver's own keys describe the data: see ``ServerDriver.data_set``. ``cache`` is the size of
+    the server's cache in bytes for each regime; ``cold`` may be left out. A server allows
+    ``spare_connections`` more connections than clients.
     """
-
-    model_config = ConfigDict(frozen=True, extra="allow")
 
     threads: tuple[int, ...] = Field(default=(4,), min_length=1)
     spare_connections: int = Field(default=20, ge=1)
     seconds: dict[StepKind, float] = _SECONDS
-    cache: dict[Regime, Annotated[int, BeforeValidator(parse_size)]] = _CACHE
+    cache: dict[Regime, Size] = _CACHE
 
     @field_validator("seconds")
     @classmethod
@@ -176,11 +188,6 @@ class ServerSize(_Section):
     @classmethod
     def _all_caches(cls, given: dict[Regime, int]) -> dict[Regime, int]:
         return _CACHE | given
-
-    @property
-    def own(self) -> dict[str, Any]:
-        """The driver's own keys."""
-        return dict(self.model_extra or {})
 
 
 class Suite(_Section):
@@ -232,7 +239,7 @@ class Suite(_Section):
 
     def measurable(self) -> tuple[str, ...]:
         """Return the sets that an experiment may name, in the file's order."""
-        return tuple(name for name, declared in self.sets.items() if not _warms_up(declared))
+        return tuple(name for name, declared in self.sets.items() if not declared.warm_up)
 
     def measured(self) -> tuple[str, ...]:
         """Return the sets that are measured unless an experiment names others."""
@@ -240,13 +247,12 @@ class Suite(_Section):
 
     def is_on_request(self, name: str) -> bool:
         """Return whether a set takes part only where an experiment names it."""
-        declared = self.sets[name]
-        return isinstance(declared, ServerSet) and declared.on_request
+        return self.sets[name].on_request
 
     def sharing(self, name: str) -> frozenset[str]:
         """Return the sets that have work in common with a set, and itself."""
-        whole = _part_of(self.sets[name])
-        parts = (other for other, declared in self.sets.items() if _part_of(declared) == name)
+        whole = self.sets[name].part_of
+        parts = (other for other, declared in self.sets.items() if declared.part_of == name)
         return frozenset({name, *parts, *((whole,) if whole is not None else ())})
 
     def writes(self, name: str) -> bool:
@@ -271,12 +277,11 @@ class Suite(_Section):
     @property
     def runs_to_the_end(self) -> bool:
         """Whether every set ends by itself: an experiment cannot change seconds or threads."""
-        measured = (self.sets[name] for name in self.measured())
-        return all(isinstance(item, ServerSet) and item.events is not None for item in measured)
+        return all(self.sets[name].events is not None for name in self.measured())
 
     def warm_ups(self) -> tuple[str, ...]:
         """Return the sets that only fill caches."""
-        return tuple(name for name, declared in self.sets.items() if _warms_up(declared))
+        return tuple(name for name, declared in self.sets.items() if declared.warm_up)
 
 
 def names() -> tuple[str, ...]:
@@ -386,18 +391,10 @@ def full_names(
     return tuple(names_of_sets)
 
 
-def check_size(suite: Suite, size: str) -> None:
-    """Raise UnknownName unless the suite has this size."""
+def check_size(suite: Suite, size: str, *, where: str | None = None) -> None:
+    """Raise UnknownName, whose message begins with ``where``, unless the suite has this size."""
     if size not in suite.sizes():
-        raise UnknownName("size", size, suite.sizes())
-
-
-def _part_of(declared: NumberedSet | ServerSet) -> str | None:
-    return declared.part_of if isinstance(declared, ServerSet) else None
-
-
-def _warms_up(declared: NumberedSet | ServerSet) -> bool:
-    return isinstance(declared, ServerSet) and declared.warm_up
+        raise UnknownName("size", size, suite.sizes(), where=where)
 
 
 def _by_number(key: str) -> tuple[int, str]:

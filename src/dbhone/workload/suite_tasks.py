@@ -78,12 +78,12 @@ def _seconds(declared: ServerSet, size: ServerSize, suite: Suite, scale: Scale) 
     A warm-up grows with the data, but ignores longer steps: it only has to fill the caches.
     """
     default = size.seconds[declared.kind]
+    requested = scale.seconds or default
+    if declared.events is None and not declared.warm_up:
+        return requested
     growth = _growth(suite, scale)
     if declared.events is not None:
         return default * growth
-    requested = scale.seconds or default
-    if not declared.warm_up:
-        return requested
     return min(requested, float(math.ceil(default * max(1.0, growth))))
 
 

@@ -20,7 +20,6 @@ ByKey = Mapping[object, Sequence[Sequence[object]]]
 class CatalogueReader(ABC):
     """Reads the catalogue of servers of one protocol."""
 
-    protocol: str
     dialect: RowDialect
 
     @abstractmethod

@@ -169,7 +169,6 @@ class MysqlDialect(RowDialect):
 class MysqlCatalogue(CatalogueReader):
     """Reads the catalogue of MySQL and MariaDB, of one database."""
 
-    protocol = "mysql"
     dialect = MysqlDialect()
 
     def read(self, connection: Connection, address: Address, password: str | None) -> Catalogue:

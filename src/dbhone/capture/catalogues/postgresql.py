@@ -227,7 +227,6 @@ _OWN: Mapping[str, Callable[[Column, str], str]] = {
 class PostgresqlCatalogue(CatalogueReader):
     """Reads PostgreSQL's catalogue, of one database."""
 
-    protocol = "postgresql"
     dialect = PostgresqlDialect()
 
     def read(self, connection: Connection, address: Address, password: str | None) -> Catalogue:

@@ -13,7 +13,7 @@ from dbhone.cli.listing import listing
 from dbhone.files import absolute_path
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
-from dbhone.workload.suite import NumberedSet, ServerSet, Suite
+from dbhone.workload.suite import NumberedSet, Suite
 
 
 @hone_command(
@@ -65,7 +65,7 @@ def _sets(suite: Suite) -> Table:
         declared = suite.sets[name]
         steps = len(declared.keys()) if isinstance(declared, NumberedSet) else declared.group.value
         table.add_row(name, declared.title, str(steps))
-        for key in declared.parts if isinstance(declared, ServerSet) else ():
+        for key in declared.parts:
             table.add_row(
                 f"{name}/{key}", declared.title_of(key), f"part: {declared.group_of(key)}"
             )

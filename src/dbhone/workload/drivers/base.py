@@ -193,6 +193,11 @@ class Driver(ABC):
     name: str
     data_keys: frozenset[str] = frozenset()
 
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The environment variables that the program needs."""
+        return {}
+
     def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
         """Return those of a suite's sets that run on the DBMS of this source tree: usually all."""
         del tree
@@ -254,11 +259,6 @@ class EmbeddedDriver(Driver):
 
     artifact: str
     single_threaded: bool = False
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        """The environment variables that the program needs."""
-        return {}
 
 
 class ServerDriver(Driver):

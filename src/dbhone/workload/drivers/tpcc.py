@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
@@ -135,7 +135,7 @@ class Tpcc(ServerDriver):
         run = request.run
         printed = b"".join(chunk.data for chunk in transcript)
         try:
-            counted = TypeAdapter(_Summary).validate_json(printed)
+            counted = _Summary.model_validate_json(printed)
         except ValidationError as error:
             raise self.error_in_output(printed.decode("utf-8", "replace")) or DriverError(
                 f"tpcc printed an invalid summary: {error.errors()[0]['msg']}"
