@@ -67,7 +67,8 @@ def test_a_tree_is_known_by_what_an_older_hone_wrote_of_it(
     old = {name: fields[name] for name in ("reference", "resolved", "digest")}
     record.write_text(json.dumps(old | {"fetched_at": tree.fetched_at.isoformat()}))
     assert kept_tree(tree.digest, session.home) == tree
-    for damaged in (old, [], {**fields, "digest": 5}, {**fields, "fetched_at": "soon"}):
+    others: list[object] = [old, [], {**fields, "digest": 5}, {**fields, "fetched_at": "soon"}]
+    for damaged in others:
         record.write_text(json.dumps(damaged))
         assert kept_tree(tree.digest, session.home) is None
 
