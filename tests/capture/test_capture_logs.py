@@ -253,7 +253,7 @@ def test_a_definition_ends_the_transaction_that_is_open_where_the_server_commits
 def test_what_hone_adds_to_a_log_of_very_many_templates_can_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dbhone.capture.sessions._MOST_TEMPLATES", 2)
+    monkeypatch.setattr("dbhone.capture.templates._MOST", 2)
     texts = ("BEGIN", "SELECT a", "SELECT b", "SELECT c")
     log = written_logs.mysql_general(_asked(*texts)) + "\t\t     4 Quit\t\n"
     _, sessions = captured(tmp_path, log)
@@ -438,7 +438,7 @@ def test_a_log_that_cannot_be_read_is_told(tmp_path: Path, log: str, message: st
 def test_statements_for_whose_templates_there_is_no_room_are_kept_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dbhone.capture.sessions._MOST_TEMPLATES", 1)
+    monkeypatch.setattr("dbhone.capture.templates._MOST", 1)
     asked = ["SELECT 1", "SELECT a FROM b WHERE c = 2", "SELECT d FROM e WHERE f = 3 AND g = 4"]
     stamp = "2026-05-04 10:20:30.000 UTC [1] LOG:  statement: "
     _, sessions = captured(tmp_path, "".join(f"{stamp}{sql}\n" for sql in asked))
@@ -463,7 +463,7 @@ def test_a_line_of_the_file_has_so_many_statements_that_it_can_be_read(
 def test_templates_that_are_too_long_for_a_header_are_kept_as_values(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dbhone.capture.sessions._MOST_IN_TEMPLATES", 100)
+    monkeypatch.setattr("dbhone.capture.templates._MOST_BYTES", 100)
     texts = ["SELECT 1", f"SELECT {'a, ' * 99}1", "SELECT b FROM c WHERE d = 2"]
     found, sessions = captured(tmp_path, written_logs.mysql_general(_asked(*texts)))
     assert _texts(sessions) == [[[sql] for sql in texts]]

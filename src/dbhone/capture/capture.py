@@ -129,7 +129,7 @@ class _Capture:
 
     def _header(self, readers: Sequence[LogReader]) -> Header:
         counted = self._sessions.counted
-        templates = self._sessions.templates()
+        templates = self._sessions.templates.replayed()
         assert counted.first is not None
         return Header(
             protocol=self._protocol,

@@ -6,33 +6,15 @@ takes the same memory.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 
 from dbhone.capture.anonymise import Anonymiser
 from dbhone.capture.counted import Counted
-from dbhone.capture.sql import (
-    DEFINITION,
-    LexicalRules,
-    ReplayRule,
-    TransactionEffect,
-    has_parameters,
-    is_whole,
-    replay_rule,
-    sets_autocommit,
-    split,
-)
-from dbhone.workload.workload_file import (
-    LONGEST_HEADER,
-    LONGEST_LINE,
-    StatementKind,
-    Template,
-)
+from dbhone.capture.sql import DEFINITION, LexicalRules, ReplayRule, TransactionEffect
+from dbhone.capture.templates import CUT, CountedTemplate, Templates, Value, encoded
+from dbhone.workload.workload_file import LONGEST_LINE, StatementKind
 
-_MOST_TEMPLATES = 20_000
-_MOST_WHOLE = 4096
-"""Statements without literals whose template is remembered."""
 _MOST_SESSIONS = 20_000
 """Sessions that are held. Those that are idle then are taken for ended."""
 _LONGEST_TRANSACTION = 10_000
@@ -40,52 +22,12 @@ _BATCH = 512
 """Statements in a line of the workload file, about."""
 _LARGE = 8 << 20
 """Characters in a line of several transactions, about: JSON may write each with twelve bytes."""
-_MOST_IN_TEMPLATES = LONGEST_HEADER // 2
-"""Bytes of all templates together in the file's header."""
 _COMMIT = re.compile(r"\s*commit\b", re.IGNORECASE)
 
-CUT = "statements that are cut off in the log"
 UNBEGUN = "ends of transactions whose beginning is not in the log"
 UNENDED = "statements of transactions whose end is not in the log"
 TOO_LONG = f"statements of transactions with more than {_LONGEST_TRANSACTION:,}"
 TOO_LARGE = f"statements of transactions with values of more than {LONGEST_LINE >> 20} MiB"
-
-Value = str | None
-
-
-class _Template:
-    """A template while statements of it are counted. Without a number it is left out."""
-
-    __slots__ = (
-        *("errors", "executions", "kind", "microseconds", "number"),
-        *("parameters", "pieces", "rule"),
-    )
-
-    def __init__(
-        self,
-        pieces: tuple[str, ...],
-        *,
-        kind: StatementKind,
-        number: int | None,
-        parameters: bool,
-        rule: ReplayRule,
-    ) -> None:
-        self.pieces = pieces
-        self.kind = kind
-        self.number = number
-        self.parameters = parameters
-        self.rule = rule
-        self.executions = self.microseconds = self.errors = 0
-
-    def counted(self) -> Template:
-        return Template(
-            pieces=self.pieces,
-            kind=self.kind,
-            executions=self.executions,
-            microseconds=self.microseconds,
-            errors=self.errors,
-            inexact=self.rule.inexact,
-        )
 
 
 class _Statement:
@@ -95,7 +37,7 @@ class _Statement:
 
     def __init__(
         self,
-        template: _Template,
+        template: CountedTemplate,
         microseconds: int | None,
         values: Sequence[Value],
         size: int = 0,
@@ -151,25 +93,11 @@ class Sessions:
     ) -> None:
         self.rules = rules
         self.counted = Counted()
+        self.templates = Templates(rules, replaced)
         self._write = write
-        self._replaced = replaced
-        self._encode = json.JSONEncoder(separators=(",", ":")).encode
         self._sessions: dict[str, _Session] = {}
-        self._templates: dict[str, _Template] = {}
-        self._common: dict[tuple[ReplayRule, StatementKind], _Template] = {}
-        self._numbered: list[_Template] = []
-        self._whole: dict[StatementKind, dict[str, _Template]] = {
-            "text": {},
-            "bound": {},
-            "named": {},
-        }
         self._batch: list[tuple[int, int, list[_Statement]]] = []
         self._batched = self._size = 0
-        self._in_templates = 0
-
-    def templates(self) -> tuple[Template, ...]:
-        """Return all templates that are replayed, by their number."""
-        return tuple(template.counted() for template in self._numbered)
 
     # What a log says
 
@@ -184,18 +112,8 @@ class Sessions:
     ) -> None:
         """Take a statement of the session ``key``; one that is not text may have parameters."""
         session = self._sessions.get(key) or self._new_session(key)
-        values: Sequence[Value] = ()
+        template, values = self.templates.of(sql, kind)
         size = len(sql)
-        template = self._whole[kind].get(sql)
-        if template is None:
-            parts = split(sql, self.rules)
-            values = parts[1::2]
-            pieces = tuple(parts[::2])
-            template = self._template(pieces, kind=kind, values=values, sql=sql)
-            if template.pieces not in (pieces, ()):  # there was no room for its own
-                values = [self._anonymous_text(parts)]
-            elif self._replaced is not None:
-                values = self._replaced.literals(pieces, values)
         if template.number is None:
             self._skip(session, template.rule)
             return
@@ -204,8 +122,7 @@ class Sessions:
             session.last = None
             return
         if parameters:
-            if self._replaced is not None:
-                parameters = self._replaced.parameters(template.pieces, parameters)
+            parameters = self.templates.parameters(template, parameters)
             values = [*values, *parameters]
             size += sum(len(value or "null") for value in parameters)
         if session.ahead and duration is not None:
@@ -232,13 +149,6 @@ class Sessions:
         """End the transaction that is open by a statement that the log does not have."""
         if session.opened is not None:
             self._place(session, session.began, self._own(sql), TransactionEffect.END)
-
-    def _anonymous_text(self, parts: Sequence[str]) -> str:
-        if self._replaced is None:
-            return "".join(parts)
-        pieces = parts[::2]
-        literals = [*self._replaced.literals(tuple(pieces), parts[1::2]), ""]
-        return "".join(part for pair in zip(pieces, literals, strict=True) for part in pair)
 
     def _place(
         self, session: _Session, at: int, statement: _Statement, effect: TransactionEffect
@@ -297,15 +207,20 @@ class Sessions:
 
     def _own(self, sql: str) -> _Statement:
         """Return a statement that the log does not have, but whose effect it had."""
-        template = self._template((sql,), kind="text", values=(), sql=sql)
+        template, values = self.templates.own(sql)
         template.executions += 1
-        return _Statement(template, None, () if template.pieces == (sql,) else (sql,))
+        return _Statement(template, None, values)
 
     def failed(self, key: str, at: int, sql: str | None) -> None:
         """Take an error of a session; ``sql`` is its statement, None where the log has none."""
         session = self._sessions.get(key) or self._new_session(key)
         last = session.last
-        if last is None or last.is_over or not (sql is None or self._is_of(sql, last.template)):
+        is_last = (
+            last is not None
+            and not last.is_over
+            and (sql is None or self.templates.is_of(sql, last.template))
+        )
+        if not is_last:
             if sql is None:
                 return
             self.statement(key, at, sql)
@@ -313,9 +228,6 @@ class Sessions:
         if last is not None:
             last.failed = 1
             last.template.errors += 1
-
-    def _is_of(self, sql: str, template: _Template) -> bool:
-        return tuple(split(sql, self.rules)[::2]) == template.pieces
 
     def took(self, key: str, duration: int) -> None:
         """Take how long the last statement of a session took, where the log says it after it."""
@@ -355,55 +267,7 @@ class Sessions:
         self._sessions.clear()
         self._flush()
 
-    # Templates and transactions
-
-    def _template(
-        self, pieces: tuple[str, ...], *, kind: StatementKind, values: Sequence[Value], sql: str
-    ) -> _Template:
-        of_value = "\0".join(map(str, values)) if sets_autocommit(pieces) else ""
-        name = "\0".join(pieces) + f"\0\0{kind}{of_value}"
-        known = self._templates.get(name)
-        if known is not None:
-            return known
-        if is_whole(pieces, self.rules):
-            literals = tuple(value for value in values if value is not None)
-            rule = replay_rule(pieces, literals, self.rules)
-        else:
-            rule, pieces, name = ReplayRule(TransactionEffect.PLAIN, CUT), (), "\0cut"
-        written = len(self._encode(pieces))
-        has_room = self._in_templates + written <= _MOST_IN_TEMPLATES
-        if len(self._templates) >= _MOST_TEMPLATES or not has_room:
-            return self._common_template(rule, kind=kind)
-        self._in_templates += written
-        template = self._templates[name] = self._new_template(pieces, rule, kind=kind)
-        if not values and len(self._whole[kind]) < _MOST_WHOLE and pieces:
-            self._whole[kind][sql] = template
-        return template
-
-    def _new_template(
-        self, pieces: tuple[str, ...], rule: ReplayRule, *, kind: StatementKind
-    ) -> _Template:
-        number = None if rule.left_out else len(self._numbered)
-        template = _Template(
-            pieces,
-            kind=kind,
-            number=number,
-            parameters=has_parameters(pieces, self.rules),
-            rule=rule,
-        )
-        if number is not None:
-            self._numbered.append(template)
-        return template
-
-    def _common_template(self, rule: ReplayRule, *, kind: StatementKind) -> _Template:
-        """Return the template of all statements of this kind for whose own there is no room.
-
-        Its only literal is the whole statement.
-        """
-        of = (rule, kind)
-        if of not in self._common:
-            self._common[of] = self._new_template(("", ""), rule, kind=kind)
-        return self._common[of]
+    # Sessions and transactions
 
     def _new_session(self, key: str) -> _Session:
         if len(self._sessions) >= _MOST_SESSIONS:
@@ -447,7 +311,7 @@ class Sessions:
             )
             for session, began, own in self._batch
         ]
-        line = self._encode(lines) + "\n"
+        line = encoded(lines) + "\n"
         is_read = len(line) <= LONGEST_LINE
         for _, began, own in self._batch:
             if is_read:

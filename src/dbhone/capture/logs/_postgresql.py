@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from dbhone.capture.sessions import Sessions, Value
+from dbhone.capture.sessions import Sessions
+from dbhone.capture.templates import Value
 from dbhone.workload.workload_file import StatementKind
 
 _DURATION = "duration: "
