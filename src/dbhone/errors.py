@@ -17,8 +17,10 @@ The tree::
     ├── PackageError          a package is damaged, forged, or proves nothing
     ├── StoreError            the store cannot be read or written
     │   └── StoreBusyError    another program holds the store
+    ├── UntrustedFileError    a file of a server or a build is none that hone reads
     ├── MachineError          this machine lacks what is needed
     │   └── NoSpaceError      a disk or quota is full
+    ├── BudgetSpentError      the budget was spent before a block was measured
     └── Interrupted           the user stopped us (exit code 130)
 
 A message says what failed; ``log`` where to read more; ``hint`` what to do next.
