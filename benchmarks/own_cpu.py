@@ -1,4 +1,4 @@
-"""What hone itself costs while it measures. Goal: a few per cent of one core.
+"""What hone itself costs while it measures. Goal: below 10 % of one core.
 
 Usage: ``.venv/bin/python benchmarks/own_cpu.py [EXPERIMENT] [--home FOLDER]``
 
