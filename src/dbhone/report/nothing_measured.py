@@ -55,7 +55,7 @@ def way_on(run: Run) -> str:
             return ""
         case RunState.FAILED if _is_nothing_left(run):
             return "A new run tries again what broke."
-        case RunState.FAILED if any(subject.broken is not None for subject in run.subjects):
+        case RunState.FAILED if run.broken_subjects:
             return f"A new run tries again what broke; 'hone resume {run.id}' leaves it out."
         case RunState.FAILED:
             return f"'hone resume {run.id}' continues it once the reason is mended."
@@ -65,10 +65,10 @@ def way_on(run: Run) -> str:
 
 def _is_nothing_left(run: Run) -> bool:
     """Return whether all candidates broke, so that nothing is left to compare with the base."""
-    candidates = [each for each in run.subjects if each.role is Role.CANDIDATE]
+    candidates = {each.name for each in run.of_role(Role.CANDIDATE)}
     known = {each.name for each in run.subjects}
     return (
         bool(candidates)
-        and all(each.broken is not None for each in candidates)
+        and candidates <= set(run.broken_subjects)
         and known.issuperset(run.declared.subjects)
     )

@@ -15,12 +15,7 @@ from dbhone.command import Command
 from dbhone.errors import DriverError, NoSpaceError, database_says_disk_full
 from dbhone.measurement import perf_events, process_stats
 from dbhone.sandbox import Sandbox
-from dbhone.workload.drivers.base import (
-    Chunk,
-    Driver,
-    DriverReport,
-    DriverRequest,
-)
+from dbhone.workload.drivers.base import Chunk, Driver, DriverReport, DriverRequest
 
 _STOPPING = 0.0001
 """Seconds between two looks whether a driver has stopped."""
