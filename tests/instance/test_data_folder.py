@@ -77,6 +77,34 @@ def test_a_copy_is_served_to_hone_though_the_original_lets_nobody_in(
 
 
 @pytest.mark.integration
+def test_a_copy_of_a_publisher_and_subscriber_keeps_no_log_and_asks_no_publisher(
+    machine: Machine, open_folder: Path
+) -> None:
+    if machine.dbms.name != "postgresql":
+        pytest.skip("MySQL's kind has no slots and subscriptions")
+    users = machine.made()
+    with (
+        machine.server(users, wal_level="logical", max_wal_senders="4") as server,
+        contextlib.closing(connect(server.endpoint)) as client,
+    ):
+        client.tell("SELECT pg_create_physical_replication_slot('of_a_replica', true)")
+        client.tell(
+            "CREATE SUBSCRIPTION orders CONNECTION 'host=/nowhere' PUBLICATION orders"
+            " WITH (connect = false)"
+        )
+        client.tell("ALTER SUBSCRIPTION orders ENABLE")
+    folder = open_folder / "users"
+    shutil.copytree(users.data, folder)
+    copy = machine.place()
+    data.copy_from(folder, machine.dbms, machine.installation, copy, machine.session)
+    with machine.server(copy) as server:
+        assert ask(server, "SELECT count(*) FROM pg_subscription WHERE subenabled") == 1
+        assert ask(server, "SELECT count(*) FROM pg_replication_slots") == 0
+        launcher = "SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'logical%'"
+        assert ask(server, launcher) == 0
+
+
+@pytest.mark.integration
 def test_a_folder_that_cannot_be_copied_whole_is_refused(
     machine: Machine, open_folder: Path
 ) -> None:

@@ -118,7 +118,9 @@ def test_no_setting_and_no_replication_of_the_users_is_left_in_a_copy(tmp_path: 
     assert fixed["skip_slave_start"] == fixed["skip_replica_start"] == "ON"
     installation = DBMS.installation(prefix_with(tmp_path, "bin/mariadbd"))
     assert installation is not None
-    removed = DBMS.take_over(installation, place, {}).files
+    takeover = DBMS.take_over(installation, place, {})
+    assert {"--skip-slave-start", "--event-scheduler=OFF"} <= {*takeover.program.argv}
+    removed = takeover.files
     names = {"auto.cnf", "mysqld-auto.cnf", "master.info", "multi-master.info", "relay-log.info"}
     assert removed == dict.fromkeys(names)
 
@@ -129,6 +131,11 @@ def test_the_cache_is_as_large_as_there_is_room_for() -> None:
     )
     assert proposed[DBMS.cache_setting] == str(256 * 1024**2)
     assert proposed["max_connections"] == "36"
+
+
+def test_events_of_a_copy_do_not_run() -> None:
+    proposed = DBMS.proposed_settings(SizingHints(cache_bytes=1024**2, connections=1), "8.0.45")
+    assert proposed["event_scheduler"] == "OFF"
 
 
 @pytest.mark.parametrize("family", ["mysql", "mariadb"])

@@ -173,6 +173,7 @@ class MysqlLife(ServerDbms):
             "--skip-networking",
             "--skip-log-bin",
             "--skip-slave-start",
+            "--event-scheduler=OFF",
             "--loose-mysqlx=OFF",
             "--loose-feedback=OFF",
             *options(settings),
@@ -236,6 +237,8 @@ class MysqlLife(ServerDbms):
             # utf8mb4 by Unicode's rules, which costs a sort or DISTINCT of texts most of its time.
             "character_set_server": "latin1",
             "collation_server": "latin1_swedish_ci",
+            # On by default since 8.0: the events of a copy of a user's data would change its rows.
+            "event_scheduler": "OFF",
             # Would answer what was asked before without asking the engine.
             "query_cache_type": "OFF",
             "query_cache_size": "0",

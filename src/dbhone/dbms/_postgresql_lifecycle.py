@@ -155,6 +155,8 @@ class PostgresqlLife(ServerDbms):
                     ("postmaster.pid", "recovery.conf", "recovery.signal", "standby.signal")
                 ),
             },
+            # A slot keeps the log for a replica, and asks for more log than hone proposes.
+            emptied=("pg_replslot",),
             program=Program(
                 argv=argv,
                 stdin=f"CREATE ROLE {_USER} SUPERUSER LOGIN;\n",
@@ -174,6 +176,8 @@ class PostgresqlLife(ServerDbms):
             "lc_messages": "C",
             # After a crash of one process the others would restart, slowly and unnoticed.
             "restart_after_crash": "off",
+            # A copy of a subscriber's data has its subscriptions: to the user's own publisher.
+            "max_logical_replication_workers": "0",
         }
 
     def proposed_settings(self, room: SizingHints, version: str) -> Settings:  # noqa: ARG002

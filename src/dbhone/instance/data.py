@@ -20,7 +20,7 @@ from dbhone.files import digest_of, publish
 from dbhone.home import Home
 from dbhone.instance.programs import check_space, keep_log, read_log, run_program, title_of
 from dbhone.session import Session
-from dbhone.untrusted_files import walk
+from dbhone.untrusted_files import remove_tree, walk
 
 _INITIALISE_TIMEOUT = 900.0
 _FORMAT = 2
@@ -151,6 +151,9 @@ def copy_from(
         (place.data / name).unlink(missing_ok=True)
         if text is not None:
             (place.data / name).write_text(text, encoding="utf-8")
+    for name in takeover.emptied:
+        remove_tree(place.data / name)
+        (place.data / name).mkdir(mode=0o700)
     own(place.data, place.tenant.account)
     _run(takeover.program, f"take over a copy of {folder}", dbms, installation, place, session)
 
