@@ -6,6 +6,7 @@ MYSQL_MODULES = (
     (r"os_event|ut_delay|ut_rnd|Wait_stats|std::this_thread", ""),
     (r"log_|Log_|mtr_t|mtr_|recv_|redo", "InnoDB's log"),
     (r"buf_|Buf_|page_cleaner|Flush", "InnoDB's buffer pool"),
+    (r"cmp_item|item_cmp", "values and fields"),
     (r"btr_|page_|rec_|cmp_|dtuple|ibuf_|rem0", "InnoDB's B-trees"),
     (r"lock_|Lock_|rw_lock|sync_|ib_mutex|PolicyMutex|TTAS|ssux", "InnoDB's locks"),
     (r"trx_|Trx|read_view|ReadView|MVCC|undo|srv_(worker|purge)", "InnoDB's transactions"),
@@ -13,7 +14,10 @@ MYSQL_MODULES = (
     (r"fil_|Fil_|os_(aio|file)|AIO|srv_|dict_|dblwr|Double_write", "InnoDB's files and dictionary"),
     (r"rocksdb::|myrocks::", "RocksDB"),
     (r"MYSQLparse|MYSQLlex|yyparse|lex_|Lex_|PT_|Parse_tree|LEX|my_sql_parser|ORAparse", "parser"),
-    (r"JOIN|Optim|optim|make_join|test_quick|SEL_|get_mm|best_access|Range|range_", "optimiser"),
+    (
+        r"JOIN|Optim|optim|make_join|test_quick|SEL_|get_mm|best_access|Range|range_|quick_range",
+        "optimiser",
+    ),
     (
         r"Item|Field|Protocol|Arg_|sql_mode|my_strn|my_hash_sort|my_lengthsp|cs_|decimal",
         "values and fields",
