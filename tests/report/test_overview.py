@@ -15,6 +15,7 @@ from tests.analysis.columns import columns, with_values
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_history import a_history, history_page
 from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_page, a_run, samples
+from tests.report.sample_servers import Shape as ServerShape
 from tests.report.sample_servers import a_server_run, a_sweep_run, server_page
 from tests.report.told import answers
 
@@ -84,6 +85,17 @@ def test_it_names_the_commands_that_make_use_of_a_winner() -> None:
     said = answers(a_page(experiment=verified))["To use it"]
     assert said.startswith("lto+pgo passed all tests of the grade smoke that rel passes;")
     assert "To use it" not in answers(a_page(Shape(effects={})))
+
+
+def test_it_names_the_command_that_says_why_servers_differ() -> None:
+    assert answers(server_page(a_sweep_run()))["Why"] == (
+        "'hone explain 12 lto+pgo read-write_range=100@16' samples both servers' stacks and says"
+        " where the time goes."
+    )
+    assert "Why" not in answers(a_page())  # an embedded DBMS has no server
+    assert "Why" not in answers(
+        server_page(a_sweep_run(), ServerShape(effects={"none": (1.0, 1.0)}))
+    )
 
 
 def test_steps_too_short_for_a_cpu_time_are_no_limit_of_trust() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -224,6 +225,23 @@ def likely(effect: Effect | Summary) -> str | None:
 def differs(effect: Effect | Summary) -> bool:
     """Return whether the verdict is that there is a difference."""
     return direction_of(effect) in (Direction.BETTER, Direction.WORSE)
+
+
+def most_different(
+    analysis: Analysis, controls: Collection[str], *, subject: str | None = None
+) -> Effect | None:
+    """Return the largest effect on throughput, None if there is none: one that is certain first.
+
+    Parts of a set are executed with it, and a control's effects are noise.
+    """
+    effects = (
+        effect
+        for effect in analysis.throughput_effects
+        if effect.subject not in controls and subject in (None, effect.subject)
+    )
+    return max(
+        effects, key=lambda effect: (differs(effect), abs(math.log(effect.ratio))), default=None
+    )
 
 
 def overall(analysis: Analysis, subject: str) -> Summary | None:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from dbhone.analysis.explained_rounds import CodeOrigin, Round, Work
-from dbhone.analysis.verdict import Analysis, Effect
 from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import UnknownName, UsageError
 from dbhone.experiment.block_servers import BlockServers
@@ -54,22 +52,6 @@ class Explained:
     """The share of samples in the servers' own code whose function has a name."""
     settings: Mapping[str, str]
     """Those without which the servers would not have counted waits."""
-
-
-def most_different(
-    analysis: Analysis, controls: Collection[str], *, subject: str | None = None
-) -> Effect | None:
-    """Return the effect on throughput that is the largest; None if there is none.
-
-    Parts of a set are executed with it and cannot be explained by themselves, and a control's
-    effects are noise.
-    """
-    effects = (
-        effect
-        for effect in analysis.throughput_effects
-        if effect.subject not in controls and subject in (None, effect.subject)
-    )
-    return max(effects, key=lambda effect: abs(math.log(effect.ratio)), default=None)
 
 
 def find_task(experiment: Experiment, word: str) -> Task:

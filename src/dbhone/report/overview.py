@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from dbhone.analysis.trust import TrustGrade
@@ -14,6 +15,7 @@ from dbhone.analysis.verdict import (
     differs,
     find_best,
     likely,
+    most_different,
 )
 from dbhone.measurement.record import Role, RunState, Subject, wholes
 from dbhone.report.context import serves, short_names
@@ -58,6 +60,7 @@ def overview(
         "Compared": _compared(findings, findings.run.base),
         "Measured": _measured(findings),
         "Moved most": f"{capital(moved)}." if moved else "",
+        "Why": _why(findings),
         "Costs": costs,
         "At most": _at_most(findings, ceiling) if ceiling else "",
         "To be trusted?": answer,
@@ -164,6 +167,18 @@ def _moved(findings: Findings) -> Iterator[str]:
         if named:
             more = f" and {len(own) - len(named)} more" if len(own) > len(named) else ""
             yield f"{word}: {', '.join(named)}{more}"
+
+
+def _why(findings: Findings) -> str:
+    """Return the command that says why, of servers that were up at once and differ."""
+    run = findings.run
+    if len(findings.origins) > 1 or run.one_server or not serves(run.steps):
+        return ""
+    effect = most_different(findings.analysis, run.controls)
+    if effect is None or not differs(effect):
+        return ""
+    command = shlex.join(("hone", "explain", str(run.id), effect.subject, effect.step))
+    return f"'{command}' samples both servers' stacks and says where the time goes."
 
 
 def _costs(findings: Findings) -> str:

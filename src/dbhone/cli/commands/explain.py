@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from dbhone.analysis.explained_rounds import Work
+from dbhone.analysis.verdict import most_different
 from dbhone.cli import completing
 from dbhone.cli.build_service import build_service
 from dbhone.cli.context import Context, find_run, open_store, pass_context
@@ -19,7 +20,6 @@ from dbhone.experiment.explaining import (
     Explained,
     explain,
     find_task,
-    most_different,
     rebuilding,
 )
 from dbhone.experiment.goals import missing_for_build, together
