@@ -15,11 +15,11 @@ from click.testing import Result
 from dbhone.cli.commands import clean as module
 from dbhone.errors import MachineError, UsageError
 from dbhone.home import Home
-from dbhone.measurement.record import RunState
+from dbhone.measurement.record import REJECTED, RunState, Warning
 from dbhone.session import open_session
 from dbhone.untrusted_files import remove_tree
 from tests.cli.finished_run import invoke, keep_finished
-from tests.report.sample_run import a_run
+from tests.report.sample_run import Shape, a_run, with_only, without
 
 TREE = "a" * 64
 DAMAGED = "builds/half"
@@ -80,6 +80,46 @@ def test_of_a_run_that_can_be_continued_everything_stays(tmp_path: Path) -> None
     assert "There is nothing to remove." in clean(home, "--yes").stderr
     kept = {folder.name for folder in home.builds.iterdir()}
     assert kept == {subject.build_digest for subject in run.subjects}
+
+
+@pytest.mark.parametrize(("stopped_by", "stays"), [("budget", True), ("blocks", False)])
+def test_of_a_run_whose_budget_ended_before_its_verdict_everything_stays(
+    tmp_path: Path, stopped_by: str, stays: bool
+) -> None:
+    home = Home(tmp_path / "home")
+    run = keep_finished(home, a_run(stopped_by=stopped_by), Shape(blocks=4))
+    told = clean(home, "--yes").stderr
+    assert ("stay for runs that can be continued (run 1): --all removes them" in told) is stays
+    kept = {folder.name for folder in home.builds.iterdir()}
+    assert kept == ({subject.build_digest for subject in run.subjects} if stays else set())
+    assert (home.sources / run.subjects[0].source_digest).is_dir() is stays
+    clean(home, "--yes", "--all")
+    assert not list(home.builds.iterdir())
+
+
+@pytest.mark.parametrize("rejected", [False, True])
+def test_of_a_search_everything_stays_until_a_candidate_is_confirmed(
+    tmp_path: Path, rejected: bool
+) -> None:
+    home = Home(tmp_path / "home")
+    chosen = a_run(experiment_name="tune-0123456789-choose-1", stopped_by="blocks")
+    rung = keep_finished(home, without(chosen, "control"), Shape(blocks=3))
+    digests = {subject.name: subject.build_digest for subject in rung.subjects}
+    clean(home, "--yes")
+    assert {folder.name for folder in home.builds.iterdir()} == set(digests.values())
+
+    warning = Warning(code=REJECTED, text="it crashed", subject="lto+pgo")
+    confirming = a_run(
+        experiment_name="tune-0123456789-confirm-1",
+        stopped_by="target",
+        warnings=(warning,) if rejected else (),
+    )
+    keep_finished(home, with_only(confirming, "rel", "control", "lto+pgo"))
+    clean(home, "--yes")
+    kept = {folder.name for folder in home.builds.iterdir()}
+    assert (
+        set(digests.values()) <= kept if rejected else kept == {digests["rel"], digests["lto+pgo"]}
+    )
 
 
 def test_where_the_store_has_no_room_to_be_opened_loaded_data_makes_some(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from dbhone.experiment.participants import LEFT_OUT
 from dbhone.experiment.subjects import CONTROL
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.sample_array import SampleArray
-from dbhone.measurement.store import Store
+from dbhone.measurement.store import RunSummary, Store
 from dbhone.tuner.request import Request
 from dbhone.tuner.run_name import StageKind, read_run_name
 from dbhone.tuner.space import BASE, Candidate, candidate_of
@@ -97,6 +97,25 @@ def runs_named(search: str, store: Store) -> list[Run]:
         for summary in store.runs()
         if _search_of(summary.experiment_name) == search
     ]
+
+
+def runs_of_open_searches(runs: Collection[RunSummary]) -> frozenset[int]:
+    """Return the runs of searches that found no candidate to use, by number.
+
+    The command of such a search goes on from its runs, or says that a larger loss may be allowed.
+    """
+    names = {run.id: read_run_name(run.experiment_name) for run in runs}
+    closed = {
+        name.search
+        for run in runs
+        if (name := names[run.id]) is not None
+        and name.kind is StageKind.CONFIRM
+        and run.state is RunState.DONE
+        and not run.rejected
+    }
+    return frozenset(
+        number for number, name in names.items() if name is not None and name.search not in closed
+    )
 
 
 def _search_of(experiment_name: str) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,7 +23,8 @@ from dbhone.measurement.record import RunState, Subject
 from dbhone.measurement.store import Store
 from dbhone.report.page import build_page
 from dbhone.session import guarded, in_use, is_alive
-from dbhone.units import size
+from dbhone.tuner.ended_runs import runs_of_open_searches
+from dbhone.units import listed, size
 from dbhone.untrusted_files import remove_tree
 
 _DIGEST_DIGITS = 64
@@ -43,6 +44,15 @@ class _Part:
         return sum(self.removable.values())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Need:
+    """The subjects of a run whose builds and sources stay: all, if it can be ``continued``."""
+
+    run: int
+    continued: bool
+    subjects: tuple[Subject, ...]
+
+
 @hone_command("clean", Task.MANAGE, "hone clean", "hone clean --yes", "hone clean --all --json")
 @click.option(
     "--all", "everything", is_flag=True, help="Also what runs and builds that are kept still need."
@@ -54,9 +64,9 @@ def command(context: Context, everything: bool, yes: bool, as_json: bool) -> Non
     """Show what takes up the home folder, and remove what can be made again.
 
     Runs, their measurements and their reports stay: `hone delete` deletes runs. Of builds and
-    sources those stay that belong to runs which can still be continued, and to the winner and the
-    base of each finished run that has a winner. What was removed is fetched, built or loaded again
-    when it is needed.
+    sources those stay that belong to runs which can still be continued, also to a verdict or by
+    `hone tune`, and to the winner and the base of each finished run that has a winner. What was
+    removed is fetched, built or loaded again when it is needed.
     """
     home = context.home
     if not home.root.is_dir():
@@ -99,32 +109,52 @@ def _removable(
 def _needed(context: Context, tell: Callable[[str], None]) -> frozenset[Path]:
     """Return the builds and sources that stay unless the user wants everything removed.
 
-    They belong to runs that could be continued, and to winners with the bases that they are
-    verified against. Where the disk is so full that the store cannot be opened, it is all of them.
+    They belong to runs that could be continued, which the user is told, and to winners with the
+    bases that they are verified against. Where the disk is so full that the store cannot be opened,
+    it is all of them.
     """
     home = context.home
     if not home.database.is_file():
         return frozenset()
     try:
         with open_store(context) as store:
-            subjects = tuple(_needed_subjects(store))
+            needs = tuple(_needs(store))
     except MachineError as error:
         tell(f"builds and sources stay for now: {error.message}")
         return frozenset(_folders(home.builds) | _trees(home))
-    trees = {home.sources / subject.source_digest for subject in subjects}
+    continued = [need for need in needs if need.continued and _places(home, (need,))]
+    if continued:
+        taken = size(sum(map(_bytes, _places(home, continued))))
+        runs = listed([f"run {need.run}" for need in continued])
+        tell(
+            f"{taken} of builds and sources stay for runs that can be continued ({runs}):"
+            " --all removes them, too"
+        )
+    return _places(home, needs)
+
+
+def _needs(store: Store) -> Iterator[_Need]:
+    """Yield what each run needs; one that ended short of its verdict can be continued, too."""
+    runs = store.runs()
+    searched = runs_of_open_searches(runs)
+    for summary in runs:
+        run = store.run(summary.id)
+        if run.state is not RunState.DONE or run.id in searched:
+            yield _Need(run=run.id, continued=True, subjects=run.subjects)
+            continue
+        page = build_page(run, store.samples(run.id))
+        if run.stopped_by == "budget" and page.needs.verdict_blocks:
+            yield _Need(run=run.id, continued=True, subjects=run.subjects)
+        elif page.winner is not None and run.base is not None:
+            yield _Need(run=run.id, continued=False, subjects=(page.winner, run.base))
+
+
+def _places(home: Home, needs: Iterable[_Need]) -> frozenset[Path]:
+    """Return the sources and the whole builds that the home has of what is needed."""
+    subjects = [subject for need in needs for subject in need.subjects]
+    trees = {home.sources / subject.source_digest for subject in subjects} & _trees(home)
     builds = {home.builds / subject.build_digest for subject in subjects}
     return frozenset(trees | {build for build in builds if read_build(build) is not None})
-
-
-def _needed_subjects(store: Store) -> Iterator[Subject]:
-    for summary in store.runs():
-        run = store.run(summary.id)
-        if run.state is not RunState.DONE:
-            yield from run.subjects
-            continue
-        winner = build_page(run, store.samples(run.id)).winner
-        if winner is not None and run.base is not None:
-            yield from (winner, run.base)
 
 
 def _parts(home: Home, removable: frozenset[Path]) -> Iterator[_Part]:
