@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,11 +10,21 @@ import pytest
 
 from tests.setup.machine import Machine, Ran, fresh_machine
 
+# Another job has begun run 8 meanwhile.
 HONE = """\
 echo "hone $*" >>"$MACHINE/told"
 case $1 in
-compare) echo measuring >&2; echo "a table"; echo "exit code $CODE: the answer" >&2; exit "$CODE" ;;
-report) echo "the report" ;;
+compare)
+    [ -z "${KILLED:-}" ] || kill -KILL $PPID
+    [ -n "${WITHOUT_RUN:-}" ] || echo "run 7  one beside the other" >&2
+    echo measuring >&2
+    echo "a table"
+    echo "exit code $CODE: the answer" >&2
+    exit "$CODE"
+    ;;
+report)
+    if [ "$2" = 7 ]; then echo "the report"; else echo "another job's report"; fi
+    ;;
 esac
 """
 
@@ -47,6 +58,7 @@ def test_an_answer_is_the_exit_code_and_is_shown_with_its_report(
     summary = (machine.root / "summary.md").read_text()
     assert summary.startswith("## hone compare: the answer\n\n`apt:a` is the base, `apt:b` the")
     assert summary.endswith("the report\n")
+    assert "another" not in summary
     output = (machine.root / "output").read_text()
     assert f"exit-code={code}\nanswer=the answer\n" in output
     told = machine.told()
@@ -57,3 +69,23 @@ def test_an_answer_is_the_exit_code_and_is_shown_with_its_report(
 def test_a_failure_has_no_report(machine: Machine) -> None:
     assert act(machine, 1).status == 1
     assert not any("hone report" in line for line in machine.told())
+
+
+def test_where_nothing_was_executed_there_is_no_report(machine: Machine) -> None:
+    assert act(machine, 0, ARGUMENTS="--plan", WITHOUT_RUN="1").status == 0
+    assert not any("hone report" in line for line in machine.told())
+
+
+def test_two_jobs_that_share_a_folder_for_what_is_temporary_have_reports_of_their_own(
+    machine: Machine,
+) -> None:
+    for _ in range(2):
+        assert act(machine, 0, RUNNER_TEMP="", TMPDIR=str(machine.root)).status == 0
+    reports = re.findall("^report=(.*)$", (machine.root / "output").read_text(), re.MULTILINE)
+    assert len(set(reports)) == 2
+    assert all(Path(report).parent == machine.root for report in reports)
+
+
+def test_what_was_killed_fails_whatever_the_step_before_found(machine: Machine) -> None:
+    assert act(machine, 0).status == 0
+    assert act(machine, 0, KILLED="1").status != 0
