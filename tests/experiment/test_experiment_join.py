@@ -14,10 +14,15 @@ from dbhone.experiment.join import joining_name, joining_text
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Servers, Slices
 from dbhone.experiment.templates import DesignOptions
+from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import Role, Run, Warning
+from dbhone.measurement.store import Store
+from dbhone.session import Session
 from dbhone.source.known_versions import KnownVersion, known_versions
+from tests.cli.finished_run import invoke
 from tests.report.sample_history import a_version
 from tests.report.sample_servers import a_server_run
+from tests.serve.stored import keep
 
 KNOWN = known_versions()
 EXPERIMENT = """\
@@ -248,6 +253,26 @@ def test_new_versions_may_be_left_out_but_for_one_that_is_the_base(
 ) -> None:
     experiment = parse(text_of(*names, optional=True), name="x")
     assert {each.name for each in experiment.subjects if each.optional} == optional
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_a_run_of_another_machine_is_refused_before_anything_is_made(
+    session: Session, here: bool
+) -> None:
+    machine = read_machine(session.home.root)
+    with Store.open(session.home.database) as store:
+        keep(store, a_run(machine=machine) if here else a_run())
+        result = invoke(
+            session.home,
+            *("history", "mysql", "--join", "1", "--versions", "8.0.12", "--plan"),
+            catch_exceptions=True,
+        )
+        assert len(store.runs()) == 1
+    if here:
+        assert result.exit_code == 0
+    else:
+        assert isinstance(result.exception, UsageError)
+        assert "run 1 began on another machine or kernel" in result.exception.message
 
 
 def test_it_stands_beside_the_file_of_the_run_if_that_was_one() -> None:

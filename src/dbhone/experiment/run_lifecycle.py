@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dbhone.errors import UsageError
 from dbhone.experiment.model import Experiment
+from dbhone.home import Home
 from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.store import NewRun, Store
@@ -60,8 +61,12 @@ def check_resumable(run: Run, session: Session, *, budget: float | None) -> None
             " budget",
             hint=f"{_with_enough(run)} continues it",
         )
-    here = read_machine(session.home.root)
-    if here.fingerprint != run.machine.fingerprint:
+    check_machine(run, session.home)
+
+
+def check_machine(run: Run, home: Home) -> None:
+    """Raise UsageError if a run began on another machine: nothing here can be compared with it."""
+    if read_machine(home.root).fingerprint != run.machine.fingerprint:
         raise UsageError(
             f"run {run.id} began on another machine or kernel ({run.machine.cpu_model},"
             f" {run.machine.kernel})",

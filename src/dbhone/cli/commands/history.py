@@ -17,6 +17,7 @@ from dbhone.experiment.earlier_sessions import check_unchanged, users_files
 from dbhone.experiment.join import joining_name, joining_text
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
+from dbhone.experiment.run_lifecycle import check_machine
 from dbhone.experiment.templates import OPTIONS, choose_versions, history_text
 from dbhone.source.known_versions import KnownVersion, known_versions
 from dbhone.source.tags import tagged_versions
@@ -146,13 +147,14 @@ def _joining(context: Context, dbms: str, options: _Options) -> Experiment:
                 " versions are"
             )
     named = words(options.versions)
+    with open_store(context) as store:
+        run = find_run(store, options.join or "")
+    check_machine(run, context.home)
     known = known_versions(context.home)
     if options.source is not None:
         versions = tagged_versions(dbms, options.source, named, options.every)
     else:
         versions = tuple(known.find(dbms, word) for word in named)
-    with open_store(context) as store:
-        run = find_run(store, options.join or "")
     text = joining_text(
         run,
         dbms,
