@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +17,19 @@ from pathlib import Path
 import platformdirs
 
 from dbhone.errors import MachineError, UsageError, disk_full
+from dbhone.files import text_if_there
 
 _ROOTS_HOME = Path("/var/lib/dbhone")
 _PRIVATE = 0o700
 _PASSABLE = 0o711
+_MOUNTS = Path("/proc/self/mountinfo")
+_NETWORK = frozenset(
+    {
+        *("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "gpfs", "beegfs"),
+        *("fuse.sshfs", "fuse.glusterfs", "fuse.ceph-fuse", "fuse.s3fs", "fuse.rclone"),
+    }
+)
+"""File systems that machines share. 9p and virtiofs are those of one machine's containers."""
 
 _MADE_LATER = frozenset({"versions.toml", "installed", "logging"})
 """What a home may hold besides: the user's known versions, and what hone has to put back."""
@@ -147,8 +157,10 @@ def locate(chosen: Path | None) -> Home:
 def make_root(home: Home) -> None:
     """Make the home's own folder unless it exists.
 
-    Raises UsageError for a folder that holds other things, and MachineError if it cannot be made.
+    Raises UsageError for a folder that holds other things, and MachineError if it cannot be made,
+    or would be on a network file system.
     """
+    check_local(home.root)
     try:
         check_home(home)
         home.root.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
@@ -163,6 +175,32 @@ def unusable(home: Home, error: OSError) -> MachineError:
         f"cannot use the home folder {home.root}: {error.strerror}",
         hint="choose another with --home or DBHONE_HOME",
     )
+
+
+def check_local(place: Path) -> None:
+    """Raise MachineError for a place on a network file system.
+
+    Two machines would share its files: the store, whose readers and writers share memory of one
+    machine, and the locks of sessions.
+    """
+    kind = file_system(text_if_there(_MOUNTS), Path(os.path.realpath(place)))
+    if kind in _NETWORK:
+        raise MachineError(
+            f"{place} is on a network file system ({kind}), where hone's store could be damaged",
+            hint="choose a folder on a disk of this machine with --home or DBHONE_HOME",
+        )
+
+
+def file_system(mountinfo: str, folder: Path) -> str:
+    """Return the kind of file system that ``folder`` is on, from /proc/self/mountinfo."""
+    best, kind = -1, ""
+    for line in mountinfo.splitlines():
+        words, _, rest = line.partition(" - ")
+        # The kernel writes a space in a name as \040 (proc_pid_mountinfo(5)).
+        mount = Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), words.split()[4]))
+        if folder.is_relative_to(mount) and len(mount.parts) >= best:
+            best, kind = len(mount.parts), rest.split()[0]
+    return kind
 
 
 def make_folder(path: Path, *, shared: bool) -> None:

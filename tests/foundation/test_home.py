@@ -117,6 +117,35 @@ def test_the_option_goes_before_the_environment(
     assert locate(tmp_path / "option").root == tmp_path / "option"
 
 
+@pytest.mark.parametrize(
+    ("kind", "refused"),
+    [("nfs4", True), ("cifs", True), ("fuse.sshfs", True), ("9p", False), ("virtiofs", False)],
+)
+def test_a_home_that_machines_would_share_is_refused_before_it_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, refused: bool
+) -> None:
+    shared = (tmp_path / "shared").resolve()
+    shared.mkdir()
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(
+        f"27 1 254:0 / / rw - ext4 /dev/vda rw\n30 27 0:30 / {shared} rw - {kind} server:/home rw\n"
+    )
+    monkeypatch.setattr("dbhone.home._MOUNTS", mounts)
+    if refused:
+        with (
+            pytest.raises(MachineError, match=rf"is on a network file system \({kind}\)") as error,
+            open_session(Home(shared / "home")),
+        ):
+            pass
+        assert "choose a folder on a disk of this machine" in (error.value.hint or "")
+        assert not list(shared.iterdir())
+    else:
+        with open_session(Home(shared / "home")):
+            pass
+    with open_session(Home(tmp_path / "home")):
+        pass
+
+
 def test_a_home_with_a_space_is_refused() -> None:
     with pytest.raises(UsageError, match="has a space"):
         locate(Path("/tmp/my home"))

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from dbhone.home import file_system
 from dbhone.measurement import machine
-from dbhone.measurement.machine import chosen, cpu_model, file_system, read_machine
+from dbhone.measurement.machine import chosen, cpu_model, read_machine
 
 INTEL = """\
 processor\t: 0

@@ -313,6 +313,20 @@ def test_a_disk_error_on_a_full_disk_is_told_as_a_full_disk(
     assert "the disk does not read or write" in explained(full=False).message
 
 
+def test_a_store_on_a_network_file_system_is_refused_and_left_as_it_is(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mounts = path.with_name("mountinfo")
+    mounts.write_text(f"30 1 0:30 / {path.parent.resolve()} rw - nfs4 server:/home rw\n")
+    monkeypatch.setattr("dbhone.home._MOUNTS", mounts)
+    for opening in (Store.open, Store.open_to_read):
+        with pytest.raises(MachineError, match=f"{path} is on a network file system"):
+            opening(path)
+    with pytest.raises(MachineError, match="network file system"):
+        Store.open(path.with_name("new.db"))
+    assert sorted(path.parent.iterdir()) == [mounts, path]
+
+
 def test_a_store_in_memory_is_refused() -> None:
     with pytest.raises(StoreError, match="must be a file"):
         Store.open("sqlite://")

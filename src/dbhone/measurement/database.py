@@ -22,6 +22,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from dbhone.errors import HoneError, StoreBusyError, StoreError, UsageError, disk_full
+from dbhone.home import check_local
 from dbhone.measurement.tables import SCHEMA
 
 if TYPE_CHECKING:
@@ -77,11 +78,14 @@ def open_database(url_or_path: str | Path) -> Database:
 
     Two processes may do so at once: one of them migrates, the other waits. On a disk that is
     mounted read-only it is opened to be read. Raises StoreError if it cannot be opened, is damaged,
-    belongs to another program, or to a newer hone.
+    belongs to another program, or to a newer hone, and MachineError on a network file system.
     """
     url = _url(url_or_path)
-    if _is_sqlite(url) and url.database and _is_read_only(Path(url.database)):
-        return open_to_read(Path(url.database))
+    if _is_sqlite(url) and url.database:
+        path = Path(place(url))
+        if _is_read_only(path):
+            return open_to_read(path)
+        check_local(path)
     database = Database(url)
     try:
         with database.reading("opening it") as connection:
@@ -108,6 +112,8 @@ def open_to_read(path: Path) -> Database:
     if _is_read_only(path):
         _check_merged(path)
         query["immutable"] = "1"  # SQLite would want to make the memory that it shares with writers
+    else:
+        check_local(path)
     url = sa.URL.create("sqlite", database=f"file:{address}", query=query)
     database = Database(url, writable=False)
     try:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dbhone import cgroup
 from dbhone.files import digest_of, text_if_there
+from dbhone.home import file_system
 from dbhone.measurement.record import Machine
 
 _ROOT = Path("/")
@@ -202,18 +203,6 @@ def chosen(text: str) -> str:
     """Return the word that a kernel setting marks as chosen: ``always [madvise] never``."""
     match = re.search(r"\[([^]]+)\]", text)
     return match.group(1) if match else ""
-
-
-def file_system(mountinfo: str, folder: Path) -> str:
-    """Return the kind of file system that ``folder`` is on, from /proc/self/mountinfo."""
-    best, kind = -1, ""
-    for line in mountinfo.splitlines():
-        words, _, rest = line.partition(" - ")
-        # The kernel writes a space in a name as \040 (proc_pid_mountinfo(5)).
-        mount = Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), words.split()[4]))
-        if folder.is_relative_to(mount) and len(mount.parts) >= best:
-            best, kind = len(mount.parts), rest.split()[0]
-    return kind
 
 
 def _field(text: str, name: str) -> str:
