@@ -8,6 +8,7 @@ them.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import stat
@@ -19,7 +20,7 @@ import platformdirs
 from dbhone.errors import MachineError, UsageError, disk_full
 from dbhone.files import text_if_there
 
-_ROOTS_HOME = Path("/var/lib/dbhone")
+ROOTS_HOME = Path("/var/lib/dbhone")
 _PRIVATE = 0o700
 _PASSABLE = 0o711
 _MOUNTS = Path("/proc/self/mountinfo")
@@ -127,7 +128,7 @@ def locate(chosen: Path | None) -> Home:
     elif named:
         root = Path(named)
     elif os.geteuid() == 0 and not os.environ.get("XDG_DATA_HOME"):
-        root = _ROOTS_HOME
+        root = ROOTS_HOME
     else:
         root = Path(platformdirs.user_data_dir("dbhone", appauthor=False))
     try:
@@ -169,12 +170,23 @@ def make_root(home: Home) -> None:
 
 
 def unusable(home: Home, error: OSError) -> MachineError:
-    """Return the error to raise where the home cannot be made or written."""
+    """Return the error to raise where the home cannot be made, read or written."""
     reason = disk_full(error, "opening the home folder")
+    whose = "a home belongs to one user: " if isinstance(error, PermissionError) else ""
     return reason or MachineError(
         f"cannot use the home folder {home.root}: {error.strerror}",
-        hint="choose another with --home or DBHONE_HOME",
+        hint=f"{whose}choose another with --home or DBHONE_HOME",
     )
+
+
+def check_access(home: Home) -> None:
+    """Raise MachineError for a home of another user, to whom its folder is closed."""
+    try:
+        closed = home.root.is_dir() and not os.access(home.root, os.R_OK | os.X_OK)
+    except OSError as error:
+        raise unusable(home, error) from error
+    if closed:
+        raise unusable(home, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
 
 
 def check_local(place: Path) -> None:
@@ -201,6 +213,15 @@ def file_system(mountinfo: str, folder: Path) -> str:
         if folder.is_relative_to(mount) and len(mount.parts) >= best:
             best, kind = len(mount.parts), rest.split()[0]
     return kind
+
+
+def has_roots_runs() -> bool:
+    """Return whether root has made runs in its usual home, and this user is another."""
+    if os.geteuid() == 0:
+        return False
+    with contextlib.suppress(OSError):
+        return Home(ROOTS_HOME).database.stat().st_size > 0
+    return False
 
 
 def make_folder(path: Path, *, shared: bool) -> None:

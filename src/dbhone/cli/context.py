@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dbhone.errors import UsageError
-from dbhone.home import Home, locate
+from dbhone.home import ROOTS_HOME, Home, check_access, has_roots_runs, locate
 from dbhone.measurement.record import Run
 from dbhone.measurement.store import Store
 from dbhone.session import Session, open_session, open_traceless_session
@@ -33,8 +33,10 @@ class Context:
 
     @property
     def home(self) -> Home:
-        """The home folder that was chosen."""
-        return locate(self.home_option)
+        """The home folder that was chosen. Raises MachineError for that of another user."""
+        home = locate(self.home_option)
+        check_access(home)
+        return home
 
     def tell(self, message: str | Text) -> None:
         """Print a message as one line, however long it is."""
@@ -70,10 +72,17 @@ def open_store(context: Context) -> Iterator[Store]:
     if not home.database.is_file():
         raise UsageError(
             f"there are no runs yet in the home folder {home.root}",
-            hint="'hone try' makes one; --home or DBHONE_HOME names another folder",
+            hint=f"'hone try' makes one; --home or DBHONE_HOME names another folder{roots_runs()}",
         )
     with Store.open(home.database) as store:
         yield store
+
+
+def roots_runs() -> str:
+    """Return where root's runs are, to end a hint for who has none; empty if root has none."""
+    if not has_roots_runs():
+        return ""
+    return f"; root's runs are in {ROOTS_HOME}: 'sudo hone runs' lists them"
 
 
 def find_run(store: Store, selector: str) -> Run:
@@ -83,7 +92,7 @@ def find_run(store: Store, selector: str) -> Run:
     """
     newest = store.last_run_id()
     if newest is None:
-        raise UsageError("there are no runs yet", hint="'hone try' makes one")
+        raise UsageError("there are no runs yet", hint=f"'hone try' makes one{roots_runs()}")
     if selector == "last":
         return store.run(newest)
     digits = selector.lstrip("0")

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from dbhone.cli.context import Context, open_store, pass_context
+from dbhone.cli.context import Context, open_store, pass_context, roots_runs
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import json_option, print_json
 from dbhone.cli.listing import listing
@@ -44,7 +44,7 @@ def command(context: Context, everything: bool, as_json: bool) -> None:
     if as_json:
         print_json(context, [_object(context, run, found[run.id]) for run in shown])
     elif not runs:
-        context.err.print("There are no runs yet: 'hone try' makes one.")
+        context.tell(f"There are no runs yet: 'hone try' makes one{roots_runs()}.")
     else:
         wide = context.out.width >= _WIDE
         context.out.print((_table if wide else _entries)(context, shown, found))
