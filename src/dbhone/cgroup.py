@@ -2,7 +2,8 @@
 
 The kernel counts what all processes of a group use together, so that a limit on it holds for a
 program with all that it starts. hone makes a group for each tenant (``tenant.py``), below its own
-group in version 1, and in version 2 below the nearest that can be divided.
+group in version 1, and in version 2 below the nearest that can be divided. That group may be above
+hone's own, whose limits a tenant would then escape; hone makes no groups if there are any.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import re
 import secrets
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -28,6 +29,10 @@ _NAME = "dbhone-{session}-{number}"
 _NAMED = re.compile(r"dbhone-(?:[0-9a-f]{12}|trial[0-9]+)-[0-9a-f]{8}")
 """How hone names its groups, and nobody else does: ``make_group`` gives no other names."""
 _TREES = ("memory", "pids")
+_LIMITS = ("cpu.max", "cpuset.cpus", "io.max", "memory.high", "memory.max")
+"""A group's limits in version 2 that somebody set; on processes systemd sets one for all."""
+_NO_LIMIT: tuple[list[str], ...] = ([], ["max"])
+"""The first word of a limit's file, if any, where there is no limit."""
 _RESERVE = 1 << 30
 _TRIES = 5
 _PATIENCE = 5.0
@@ -195,11 +200,20 @@ def make_group(
 
 def refusal(root: Path = Path("/")) -> str | None:
     """Return why no control groups can be made, None if they can; it is tried."""
+    escaped = ", ".join(escaped_limits(root))
+    if escaped:
+        return f"hone's own control group has limits that groups beside it escape ({escaped})"
     group = make_group(f"trial{os.getpid()}", memory=_RESERVE, processes=1, root=root)
     if group is None:
         return "hone may not create control groups here"
     group.remove()
     return None
+
+
+def escaped_limits(root: Path = Path("/")) -> tuple[str, ...]:
+    """Return the limits that hone is under and a group of ours would not be, by their files."""
+    found = (_escaped(chain, _nearest(chain)) for chain in (folders(root, tree) for tree in _TREES))
+    return tuple(dict.fromkeys(name for names in found for name in names))
 
 
 def remove_dead_groups(root: Path = Path("/")) -> None:
@@ -250,12 +264,25 @@ def _parent(root: Path, tree: str) -> Path | None:
     """Return the nearest group that can have groups below it with limits of this tree.
 
     In version 1 that is our own. In version 2 a group with processes cannot divide what it has,
-    unless it is the kernel's topmost.
+    unless it is the kernel's topmost. None if our processes would escape a limit there.
     """
     chain = folders(root, tree)
+    parent = _nearest(chain)
+    return None if _escaped(chain, parent) else parent
+
+
+def _nearest(chain: Sequence[Path]) -> Path | None:
     if chain and not (chain[0] / "cgroup.controllers").exists():
         return chain[0]
     return next((folder for folder in chain if _divides(folder)), None)
+
+
+def _escaped(chain: Sequence[Path], parent: Path | None) -> list[str]:
+    """Return the limits of the groups from our own up to below the parent."""
+    if parent is None:
+        return []
+    files = (folder / name for folder in chain[: chain.index(parent)] for name in _LIMITS)
+    return [file.name for file in files if _words(file)[:1] not in _NO_LIMIT]
 
 
 def _divides(folder: Path) -> bool:

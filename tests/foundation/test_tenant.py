@@ -235,6 +235,56 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
+class TestGroupsBesideHonesOwn:
+    """In version 2 a group with processes has none below it: tenants' groups are beside hone's."""
+
+    @pytest.fixture
+    def own(self, tmp_path: Path) -> Path:
+        """Return hone's own group, in a slice that divides its memory and processes."""
+        own = tmp_path / "sys/fs/cgroup/app.slice/run-1.scope"
+        own.mkdir(parents=True)
+        (tmp_path / "proc/self").mkdir(parents=True)
+        (tmp_path / "proc/self/cgroup").write_text("0::/app.slice/run-1.scope\n")
+        (own / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
+        (own / "cgroup.procs").touch()
+        (own / "pids.max").write_text("38000\n")
+        (own.parent / "cgroup.subtree_control").write_text("memory pids\n")
+        (own.parent / "cgroup.procs").touch()
+        return own
+
+    @pytest.mark.parametrize(
+        ("file", "limit"),
+        [
+            ("cpu.max", "200000 100000\n"),
+            ("cpuset.cpus", "4-7\n"),
+            ("io.max", "8:0 rbps=max wbps=1048576 riops=max wiops=max\n"),
+            ("memory.high", "4294967296\n"),
+            ("memory.max", "4294967296\n"),
+        ],
+    )
+    def test_none_is_made_that_would_escape_a_limit_of_hones_own(
+        self, tmp_path: Path, own: Path, file: str, limit: str
+    ) -> None:
+        (own / file).write_text(limit)
+        assert make_group(SESSION, memory=1, processes=1, root=tmp_path) is None
+        assert not list(own.parent.glob("dbhone-*"))
+        assert f"escape ({file})" in str(cgroup.refusal(tmp_path))
+
+    def test_a_limit_of_the_slice_holds_for_the_groups_in_it(
+        self, tmp_path: Path, own: Path
+    ) -> None:
+        for name in ("cpu.max", "memory.high", "memory.max"):
+            (own / name).write_text("max 100000\n" if name == "cpu.max" else "max\n")
+        for name in ("cpuset.cpus", "io.max"):
+            (own / name).write_text("\n")
+        (own.parent / "cpu.max").write_text("200000 100000\n")
+        assert cgroup.refusal(tmp_path) is None
+        group = make_group(SESSION, memory=1, processes=1, root=tmp_path)
+        assert group is not None
+        assert [folder.parent for folder in group.folders] == [own.parent]
+        group.remove()
+
+
 def test_groups_of_others_and_those_that_hone_is_in_are_no_dead_ones(root: Path) -> None:
     tree, ours = root / "sys/fs/cgroup/memory", f"dbhone-{SESSION}-01234567"
     (root / "proc/self/cgroup").write_text(f"3:memory:/{ours}/hone\n")

@@ -152,11 +152,14 @@ def _limits() -> _Finding:
     if reason is None:
         text = "a subject's or a build's memory and processes are limited as a whole (tested)"
         return _Finding(name="limits", good=True, text=text)
+    remedy = "start hone with: systemd-run --user --scope hone ..., where systemd runs"
+    if cgroup.escaped_limits():
+        remedy = "set them for a slice, and start hone in it: systemd-run --slice=NAME --scope ..."
     return _Finding(
         name="limits",
         good=False,
         text=f"memory is limited for each process only: {reason}",
-        remedy="start hone with: systemd-run --user --scope hone ..., where systemd runs",
+        remedy=remedy,
     )
 
 
