@@ -86,6 +86,13 @@ def _cpu_limit(folder: Path) -> float:
     return int(words[0]) / int(words[1])
 
 
+def usable_cores(root: Path = Path("/")) -> int:
+    """Return the cores that may be used: those allowed, and no more than the quota is worth."""
+    allowed = len(os.sched_getaffinity(0))
+    limit = cpu_limit(root)
+    return allowed if math.isinf(limit) else max(1, min(allowed, int(limit)))
+
+
 def memory_limit(root: Path) -> float:
     """Return how many bytes of memory the group may hold; infinite without a limit."""
     limits = (_memory_limit(folder) for folder in folders(root, "memory"))

@@ -11,6 +11,7 @@ import pytest
 from dbhone.compilation import builder, compliance
 from dbhone.compilation.manifest import FILE, Build, all_builds, read_build
 from dbhone.compilation.toolchain import Compiler
+from dbhone.dbms.base import BuildRequest, Recipe
 from dbhone.errors import BuildError, MachineError, ToolError, UsageError
 from dbhone.files import digest_of_tree
 from dbhone.home import Home
@@ -53,6 +54,31 @@ def test_the_same_inputs_are_never_built_twice(tree: SourceTree, session: Sessio
     steps.clear()
     assert builder.make(make_spec(tree), session, steps.append).folder == first.folder
     assert not steps
+
+
+@pytest.mark.parametrize(
+    ("cores", "gib", "needs_cxx", "jobs"),
+    [(64, 8, True, 8), (4, 8, True, 4), (4, 0.9, True, 1), (64, 8, False, 64)],
+)
+def test_as_many_compilers_run_at_once_as_cores_and_memory_allow(
+    tree: SourceTree,
+    session: Session,
+    monkeypatch: pytest.MonkeyPatch,
+    cores: int,
+    gib: float,
+    needs_cxx: bool,
+    jobs: int,
+) -> None:
+    class Watched(Tiny):
+        def recipe(self, request: BuildRequest) -> Recipe:
+            requested.append(request.jobs)
+            return super().recipe(request)
+
+    requested: list[int] = []
+    monkeypatch.setattr(builder, "usable_cores", lambda: cores)
+    monkeypatch.setattr(builder, "usable_memory", lambda: int(gib * 2**30))
+    builder.make(make_spec(tree, dbms=Watched(needs_cxx=needs_cxx)), session, print)
+    assert requested[-1] == jobs
 
 
 def test_whatever_differs_in_the_inputs_makes_another_build(

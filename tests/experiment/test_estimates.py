@@ -183,9 +183,12 @@ def test_what_was_never_built_here_is_guessed(
     estimator: BuildEstimator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(estimates, "load_dbms", lambda _: Tiny(build_seconds=30.0))
+    monkeypatch.setattr(builder, "usual_jobs", lambda _: 64)
     cost = estimator.cost(INPUTS, Pass.INSTRUMENT)
     assert cost.guessed
     assert cost.seconds > 0
+    monkeypatch.setattr(builder, "usual_jobs", lambda _: 4)
+    assert estimator.cost(INPUTS, Pass.INSTRUMENT).seconds == pytest.approx(16 * cost.seconds)
 
 
 @pytest.mark.usefixtures("instrumented")

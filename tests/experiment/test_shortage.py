@@ -21,7 +21,7 @@ from tests.experiment.planned import Known
 def test_what_ships_has_time_for_a_verdict_on_two_cores(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(builder, "available_cores", lambda: 2)
+    monkeypatch.setattr(builder, "usual_jobs", lambda dbms: 2)
     experiment = load_shipped(name)
     plan = make_plan(experiment, BuildEstimator(Home(tmp_path)))
     assert shortage(plan, experiment) is None

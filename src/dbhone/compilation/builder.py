@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.account import Tenant
+from dbhone.cgroup import usable_cores, usable_memory
 from dbhone.command import Command
 from dbhone.compilation import kept_builds, layouts
 from dbhone.compilation.artifacts import keep
@@ -39,7 +39,7 @@ from dbhone.compilation.places import (
 from dbhone.compilation.profile_counts import training_environment
 from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.transforms.base import Flags
-from dbhone.dbms.base import BuildStep, Phase, Recipe, Tools
+from dbhone.dbms.base import BuildStep, Dbms, Phase, Recipe, Tools
 from dbhone.errors import (
     BuildError,
     HoneError,
@@ -60,18 +60,23 @@ _LONGEST_LOG = 1 << 28
 """Bytes of a log that are looked at."""
 _SEEDS_APART = 1_000
 """Between the first layouts of two copies of a build, which must not be the same ones."""
+_CXX_MEMORY = 1 << 30
+"""Bytes that a compiler of C++ may take; one of C takes a fraction of that."""
 
 
-def available_cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0))
+def usual_jobs(dbms: Dbms) -> int:
+    """Return how many compile commands run at once: as many as cores and memory allow."""
+    jobs = usable_cores()
+    if dbms.needs_cxx:
+        jobs = min(jobs, max(1, usable_memory() // _CXX_MEMORY))
+    return jobs
 
 
 def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None = None) -> Build:
     """Return the build that ``spec`` describes, making it unless it exists.
 
     ``notify`` gets a few words when a step begins, and while it compiles. ``jobs`` compile
-    commands run at once, as many as there are cores if it is None. Raises BuildError, with the
+    commands run at once, as many as is usual if it is None. Raises BuildError, with the
     log, when a step fails; ProfileError when the compiler did not take the profile.
     """
     kept_build = kept_builds.find(session.home, spec.digest())
@@ -83,7 +88,7 @@ def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None 
     _check_folder(session.scratch)
     with session.fixed_workdir(work_name(spec.tree.digest)) as work, tenancy(session) as tenant:
         making = _Making(spec, session, work, tenant, notify)
-        return making.run(jobs or available_cores())
+        return making.run(jobs or usual_jobs(spec.dbms))
 
 
 def _check_programs(spec: BuildSpec) -> None:

@@ -62,7 +62,7 @@ class BuildService:
     """Performs steps for one session, one heavy thing at a time, and keeps their results.
 
     With ``refresh`` it looks whether sources have changed. ``jobs`` compile commands run at once,
-    as many as there are cores if it is None.
+    as many as is usual (``builder.py``) if it is None.
     """
 
     def __init__(

@@ -271,14 +271,16 @@ def _version_of(dbms: str, tree: SourceTree) -> str:
 def _guess(inputs: BuildInputs, pass_: Pass, version: str, manifests: Iterable[Manifest]) -> float:
     """Return about how long a build takes whose like was never made here, in seconds.
 
-    Builds of the same DBMS by other means tell how fast this machine is; without any, its cores.
+    Builds of the same DBMS by other means tell how fast this machine is; without any, how many
+    compile commands it runs at once.
     """
     plain = [
         _seconds_as_of(version, manifest) / _effort(manifest.inputs, manifest.pass_)
         for manifest in manifests
         if manifest.dbms == inputs.dbms and not manifest.inputs.variant.ready_made
     ]
-    usual = load_dbms(inputs.dbms).seconds_of(version) * 2 / builder.available_cores()
+    dbms = load_dbms(inputs.dbms)
+    usual = dbms.seconds_of(version) * 2 / builder.usual_jobs(dbms)
     return (statistics.median(plain) if plain else usual) * _effort(inputs, pass_)
 
 

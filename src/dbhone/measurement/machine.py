@@ -7,8 +7,6 @@ What a machine does not tell is the word ``unknown``, never an error.
 from __future__ import annotations
 
 import hashlib
-import math
-import os
 import platform
 import re
 from pathlib import Path
@@ -57,7 +55,7 @@ def read_machine(home: Path | None = None, *, root: Path = _ROOT) -> Machine:
     """Return what this machine is. ``home`` is the folder whose file system is reported."""
     cpuinfo = _text(root / "proc/cpuinfo")
     model = cpu_model(cpuinfo)
-    cores = _cores(root)
+    cores = cgroup.usable_cores(root)
     memory = int(min(total_memory(_text(root / "proc/meminfo")), cgroup.memory_limit(root)))
     kernel = _text(root / "proc/sys/kernel/osrelease") or platform.release()
     return Machine(
@@ -148,13 +146,6 @@ def _hypervisor(root: Path) -> str | None:
 def numa_nodes(root: Path) -> int:
     """Return the number of NUMA nodes; a kernel without NUMA has one."""
     return max(1, len(list((root / "sys/devices/system/node").glob("node[0-9]*"))))
-
-
-def _cores(root: Path) -> int:
-    """Return the cores that may be used: those allowed, and no more than the quota is worth."""
-    allowed = len(os.sched_getaffinity(0))
-    limit = cgroup.cpu_limit(root)
-    return allowed if math.isinf(limit) else max(1, min(allowed, int(limit)))
 
 
 def _governor(root: Path) -> str:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.account import Tenant, own
+from dbhone.cgroup import usable_cores
 from dbhone.command import Command
-from dbhone.compilation.builder import available_cores
 from dbhone.compilation.manifest import Build
 from dbhone.errors import DriverError, ServerError
 from dbhone.files import copy_tree, digest_of, make_writable
@@ -170,7 +170,7 @@ class RegressionRun:
             folder=folder,
             list=self.list.name,
             names=self.names,
-            jobs=available_cores(),
+            jobs=usable_cores(),
         )
         settings = self.regression.server_settings
         if settings is None:

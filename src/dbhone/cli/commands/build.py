@@ -113,7 +113,7 @@ from dbhone.workload.task import Scale
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Number of compile commands at once.  [default: cores]",
+    help="Number of compile commands at once.  [default: as cores and memory allow]",
 )
 @click.option("--timings", is_flag=True, help="Show where the time went, a column for each source.")
 @click.option(
