@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dbhone import files
 from dbhone.home import Home
 from dbhone.process import can_enclose
 from dbhone.sandbox import TRUST_VARIABLE
@@ -57,6 +58,26 @@ def session(tmp_path: Path) -> Iterator[Session]:
     """Return a session in a new home."""
     with open_session(Home(tmp_path / "home")) as opened:
         yield opened
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Return the folders whose file systems are written to their disks; to write all is refused."""
+
+    def sync() -> None:
+        pytest.fail("every file system of the machine was written to its disk")
+
+    class Kernel:
+        def syncfs(self, descriptor: int) -> int:
+            folders.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+            status: int = libc.syncfs(descriptor)
+            return status
+
+    folders: list[Path] = []
+    libc = files._LIBC
+    monkeypatch.setattr("os.sync", sync)
+    monkeypatch.setattr(files, "_LIBC", Kernel())
+    return folders
 
 
 @pytest.fixture

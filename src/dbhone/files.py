@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
 import json
 import os
@@ -13,6 +14,8 @@ from pathlib import Path
 
 from dbhone.errors import UsageError
 from dbhone.untrusted_files import remove_tree, walk
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def digest_of(value: object) -> str:
@@ -101,7 +104,7 @@ def publish(draft: Path, final: Path) -> None:
     The contents reach the disk before the name does.
     """
     final.parent.mkdir(parents=True, exist_ok=True)
-    os.sync()
+    sync_file_system(draft)
     try:
         draft.rename(final)
     except OSError:
@@ -109,6 +112,19 @@ def publish(draft: Path, final: Path) -> None:
             raise
         remove_tree(draft)
     _sync_folder(final.parent)
+
+
+def sync_file_system(folder: Path) -> None:
+    """Have all that the folder's file system holds written to its disk.
+
+    sync(2) would wait for every disk of the machine, and for a network file system that is gone.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        if _LIBC.syncfs(descriptor) != 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(folder))
+    finally:
+        os.close(descriptor)
 
 
 def freeze(root: Path) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbhone import files
 from dbhone.errors import UsageError
 from dbhone.files import (
     absolute_path,
@@ -117,6 +120,27 @@ def test_what_is_published_first_stays(tmp_path: Path) -> None:
         publish(draft, final)
         assert not draft.exists()
     assert (final / "file").read_text() == "first"
+
+
+def test_what_is_published_is_on_its_disk_and_other_disks_are_left_alone(
+    tmp_path: Path, synced: list[Path]
+) -> None:
+    (tmp_path / "draft").mkdir()
+    publish(tmp_path / "draft", tmp_path / "final")
+    assert (tmp_path / "final").is_dir()
+    assert synced == [tmp_path / "draft"]
+
+
+def test_a_disk_that_does_not_take_what_was_written_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_descriptor: int) -> int:
+        ctypes.set_errno(errno.ENOSPC)
+        return -1
+
+    monkeypatch.setattr(files, "_LIBC", SimpleNamespace(syncfs=fail))
+    with pytest.raises(OSError, match="No space left"):
+        files.sync_file_system(tmp_path)
 
 
 def test_a_copy_is_the_same_with_its_times_and_modes(tmp_path: Path) -> None:

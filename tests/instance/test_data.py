@@ -45,6 +45,15 @@ def test_contents_modes_links_and_holes_are_kept(saved: Saved, open_session_home
     assert (place.data / "sparse").stat().st_blocks * 512 < HOLE
 
 
+def test_a_copy_is_on_its_disk_and_other_disks_are_left_alone(
+    saved: Saved, open_session_home: Session, synced: list[Path]
+) -> None:
+    place = make_place(open_session_home, Tenant())
+    data.restore(saved, place)
+    assert (place.data / "deep" / "file").is_file()
+    assert synced == [place.data]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_a_copy_belongs_to_the_servers_account_whole(
     saved: Saved, open_session_home: Session

@@ -16,7 +16,7 @@ from dbhone.account import check_reachable, own, take_back
 from dbhone.command import Command
 from dbhone.dbms.base_server import Installation, InstanceDir, Program, ServerDbms, Settings
 from dbhone.errors import MachineError, ServerError, UsageError, disk_full
-from dbhone.files import digest_of, publish
+from dbhone.files import digest_of, publish, sync_file_system
 from dbhone.home import Home
 from dbhone.instance.programs import check_space, keep_log, read_log, run_program, title_of
 from dbhone.session import Session
@@ -79,7 +79,7 @@ def restore(saved: Saved, place: InstanceDir) -> None:
     with _reporting_full_disk("copying the loaded data"):
         _copy_folder(saved.path / _CONTENT, place.data)
         own(place.data, place.tenant.account)
-        os.sync()
+        sync_file_system(place.data)
 
 
 def _copy_folder(source: Path, target: Path) -> None:
