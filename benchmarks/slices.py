@@ -80,7 +80,7 @@ class Bench:
         both = [(task, way) for task in self.tasks for way in ways]
         for _ in range(max(1, round(seconds / TRIAL_SECONDS / len(both)))):
             for task, way in _CHANCE.sample(both, len(both)):
-                with hold_host_lock(lambda _: None):
+                with hold_host_lock(self.session.home, lambda _: None):
                     measure = self._fresh if way.fresh else self._paused
                     rounds = measure(task, way.slice)
                 self.found.setdefault((task.set, way.name), []).append(rounds)
@@ -137,7 +137,7 @@ class Bench:
         It is relative to that from 0.25 s on.
         """
         moments = np.zeros((2, 50))
-        with hold_host_lock(lambda _: None), self.connected(task) as sessions:
+        with hold_host_lock(self.session.home, lambda _: None), self.connected(task) as sessions:
             for _ in range(slices):
                 for each in sessions:
                     with each.client.running():
@@ -212,7 +212,7 @@ def bench(name: str, steps: tuple[str, ...]) -> Iterator[Bench]:
             up = BlockServers(servers, dict.fromkeys(NAMES, spec), observation, print, seed=1)
             tasks = demand.tasks(suites.full_names(suite, steps))
             with contextlib.ExitStack() as stack:
-                with hold_host_lock(lambda _: print("waiting for another hone")):
+                with hold_host_lock(session.home, lambda _: print("waiting for another hone")):
                     stack.enter_context(up.open(NAMES, 0))
                 yield Bench(up, session, tasks)
     finally:

@@ -5,9 +5,14 @@ host lock, whichever home it uses. Another hone waits, and says so. The lock is 
 abstract namespace (unix(7)): it leaves no file, works across users, and the kernel frees it when
 its holder ends, however it ends.
 
-A run releases the lock between two pieces of work for a moment only. A second socket is the head
-of the queue, so that another hone gets the lock then. A process takes the head of the queue first,
-and keeps it until it has the lock. The last holder finds the head taken, and queues behind it.
+Abstract sockets belong to a network namespace, and each container has one of its own. Containers on
+one machine often share a home, so the holder has also locked the home's folder (flock(2)). Those
+that share neither do not know of each other.
+
+A run releases the lock between two pieces of work for a moment only. A second socket, with the
+home's folder ``scratch``, is the head of the queue, so that another hone gets the lock then. A
+process takes the head of the queue first, and keeps it until it has the lock. The last holder finds
+the head taken, and queues behind it.
 
 The holder of a socket listens on it, but accepts no connection. The kernel tells a process that
 connects who the holder is (SO_PEERCRED in unix(7)). Every user can take an abstract socket: another
@@ -18,6 +23,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import math
 import os
 import pwd
@@ -31,6 +37,7 @@ from pathlib import Path
 import psutil
 
 from dbhone.errors import MachineError
+from dbhone.home import Home, make_folder
 
 _LOCK = "\0dbhone-host-lock"
 _QUEUE_HEAD = "\0dbhone-host-lock-next"
@@ -78,6 +85,9 @@ class _Holder:
         return next(names, None)
 
 
+_NOT_KNOWN = _Holder(0, 0, ())
+
+
 class _Waiting:
     """Waits for the lock's holder: reports it once, and checks it now and then."""
 
@@ -86,16 +96,19 @@ class _Waiting:
         self._tell: Callable[[str], None] | None = tell
         self._looked = -math.inf
 
-    def wait(self, address: str) -> None:
-        """Wait a moment. Raises MachineError for a holder that is not worth waiting for."""
+    def wait(self, address: str | None) -> None:
+        """Wait a moment. Raises MachineError for a holder that is not worth waiting for.
+
+        Who has locked a folder is not known: ``address`` is None then.
+        """
         now = time.monotonic()
         if now - self._looked > _LOOK:
             self._looked = now
-            holder = _holder(address)
+            holder = _NOT_KNOWN if address is None else _holder(address)
             holder.check()
             if self._tell is not None:
                 # Whoever is at the head of the queue waits, too: work is done by another.
-                at_work = _holder(_LOCK)
+                at_work = _NOT_KNOWN if address is None else _holder(_LOCK)
                 self._tell((at_work if at_work.pid else holder).describe())
             self._tell = None
             if now - self.began > _PATIENCE:
@@ -107,18 +120,21 @@ class _Waiting:
 
 
 @contextlib.contextmanager
-def hold_host_lock(waiting: Callable[[str], None]) -> Iterator[float]:
-    """Hold the host lock.
+def hold_host_lock(home: Home, waiting: Callable[[str], None]) -> Iterator[float]:
+    """Hold the host lock; ``home`` is the one that is worked in.
 
     If another hone holds it, ``waiting`` is called once with a description of that hone, such as
     "another hone (process 4711: hone run mysql-builds)". Yields the seconds spent waiting. Raises
     MachineError after a day, and at once if another user's process that is not hone holds it.
     """
     patience = _Waiting(waiting)
-    with _socket() as lock:
-        with _socket() as queue_head:
+    make_folder(home.scratch, shared=True)
+    with _socket() as lock, _folder(home.root) as root:
+        with _socket() as queue_head, _folder(home.scratch) as scratch:
             _bind(queue_head, _QUEUE_HEAD, patience)
+            _lock(scratch, patience)
             _bind(lock, _LOCK, patience)
+            _lock(root, patience)
         yield time.monotonic() - patience.began
 
 
@@ -129,6 +145,15 @@ def waiting_line(other: str) -> str:
 
 def _socket() -> socket.socket:
     return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+
+
+@contextlib.contextmanager
+def _folder(path: Path) -> Iterator[int]:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _bind(unbound: socket.socket, address: str, patience: _Waiting) -> None:
@@ -145,6 +170,17 @@ def _bind(unbound: socket.socket, address: str, patience: _Waiting) -> None:
         patience.wait(address)
 
 
+def _lock(folder: int, patience: _Waiting) -> None:
+    """Lock a folder, which only one process can do at a time; wait for that."""
+    while True:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            patience.wait(None)
+        else:
+            return
+
+
 def _holder(address: str) -> _Holder:
     with _socket() as probe:
         probe.setblocking(False)
@@ -152,7 +188,7 @@ def _holder(address: str) -> _Holder:
             probe.connect(address)
             credentials = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         except OSError:
-            return _Holder(0, 0, ())
+            return _NOT_KNOWN
     pid, uid, _ = _CREDENTIALS.unpack(credentials)
     try:
         return _Holder(pid, uid, tuple(psutil.Process(pid).cmdline()))

@@ -152,7 +152,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]
 
     def have_done(something: Callable[[], object]) -> None:
         @contextlib.contextmanager
-        def hold(_waiting: object) -> Iterator[float]:
+        def hold(_home: Home, _waiting: object) -> Iterator[float]:
             something()
             yield 1.0
 
@@ -165,7 +165,7 @@ def test_clean_names_the_hone_that_it_waits_for_and_not_what_that_does(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @contextlib.contextmanager
-    def hold(waiting: Callable[[str], None]) -> Iterator[float]:
+    def hold(_home: Home, waiting: Callable[[str], None]) -> Iterator[float]:
         waiting("another hone (process 4711: hone clean)")
         yield 1.0
 

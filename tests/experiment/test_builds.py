@@ -80,7 +80,7 @@ def test_a_wait_for_another_hone_counts_while_it_lasts_and_no_longer(session: Se
     told: list[Event] = []
 
     def other() -> None:
-        with hold_host_lock(lambda _: None):
+        with hold_host_lock(session.home, lambda _: None):
             holding.set()
             release.wait()
 

@@ -130,7 +130,7 @@ class BuildService:
     def exclusive(self) -> Iterator[None]:
         """Let no other hone on this machine work until the block is left."""
         self._waits_since = time.monotonic()
-        with hold_host_lock(self._waiting) as waited:
+        with hold_host_lock(self.session.home, self._waiting) as waited:
             self._waited += waited
             self._waits_since = None
             if self._waiting_is_shown:

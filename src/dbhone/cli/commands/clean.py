@@ -217,7 +217,7 @@ def _remove(context: Context, agreed: Mapping[Path, int], *, everything: bool) -
     another hone uses the home.
     """
     _check_unused(context.home)
-    waiting = hold_host_lock(lambda other: context.tell(waiting_line(other)))
+    waiting = hold_host_lock(context.home, lambda other: context.tell(waiting_line(other)))
     with waiting, guarded(context.home):
         _check_unused(context.home)
         still = _removable(context, everything=everything, tell=lambda _: None)
