@@ -196,6 +196,14 @@ def test_steal_is_reported() -> None:
     assert "2.0% of the CPU time" in texts(host_noise_notes([done(steal=0.02)]))["steal"]
 
 
+def test_memory_that_was_short_is_reported_and_waits_for_a_disk_are_not() -> None:
+    seen = [done(pressure_memory=share, pressure_io=0.9) for share in (0.0, 0.1)]
+    assert texts(host_noise_notes(seen)) == {
+        "memory-pressure": "for 5.0% of the time programs waited for memory (up to 10.0%): the"
+        " machine swapped, or read again what it had just dropped from its cache"
+    }
+
+
 def test_a_subject_that_failed_is_told_with_where_how_often_and_how_the_last_time() -> None:
     crashes = {(1, "cte"): "it crashed", (2, "main"): "it hung", (3, "cte"): "it died"}
     records = [

@@ -53,6 +53,7 @@ GRAVITY = (
     "stopped-early",
     "steal",
     "other-load",
+    "memory-pressure",
     "throttled",
     "hot",
     "stalls",

@@ -57,6 +57,13 @@ _LIMITS = (
         text="the hypervisor gave {mean:.1%} of the CPU time to others (up to {most:.1%})",
     ),
     _Limit(
+        condition=Condition.PRESSURE_MEMORY,
+        above=0.01,
+        code="memory-pressure",
+        text="for {mean:.1%} of the time programs waited for memory (up to {most:.1%}): the machine"
+        " swapped, or read again what it had just dropped from its cache",
+    ),
+    _Limit(
         condition=Condition.THROTTLED,
         above=0.001,
         code="throttled",
