@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
+from dbhone.cpus import fastest_cpus
+from dbhone.experiment import embedded_target
 from dbhone.experiment.embedded_target import EmbeddedTarget, _alternate
 from dbhone.experiment.model import Experiment, Slices
 from dbhone.experiment.order import BlockSeed
@@ -17,6 +21,7 @@ from dbhone.measurement.record import Warning
 from dbhone.workload.drive import DriverResult, PausableRun
 from dbhone.workload.drivers.base import EmbeddedDriver, load_driver
 from dbhone.workload.task import Task
+from tests.files import put
 
 ROOM = 4 * 2**30
 """The memory of the machine on which drivers run."""
@@ -98,6 +103,22 @@ def test_a_driver_with_one_thread_has_the_blocks_cpu(monkeypatch: pytest.MonkeyP
     assert set(chosen) == {frozenset({cpu}) for cpu in allowed}
     target.driver = cast("EmbeddedDriver", load_driver("db-bench"))
     assert target._cpus() is None, "RocksDB has threads of its own"
+
+
+def test_a_driver_with_one_thread_never_has_an_efficiency_core(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "sys/devices/cpu_core/cpus", "0-3\n")
+    put(tmp_path / "sys/devices/cpu_atom/cpus", "4-7\n")
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(8)))
+    monkeypatch.setattr(embedded_target, "fastest_cpus", partial(fastest_cpus, tmp_path))
+    target = EmbeddedTarget.__new__(EmbeddedTarget)
+    target.driver = cast("EmbeddedDriver", load_driver("speedtest1"))
+    drawn: set[int] = set()
+    for block in range(40):
+        target._block_seed = BlockSeed.of_block(1, block, fresh_data=False)
+        drawn |= target._cpus() or set()
+    assert drawn == {0, 1, 2, 3}
 
 
 class Turns:

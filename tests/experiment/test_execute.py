@@ -84,6 +84,7 @@ class PretendedTarget:
 
     broken: Collection[str] = ()
     silent: Collection[str] = ()
+    runs_on: frozenset[int] = frozenset()
     answers: Mapping[str, list[Answers]] = field(default_factory=dict)
     sets: tuple[str, ...] | None = None
     before: Sequence[Sliced] = ()
@@ -122,6 +123,9 @@ class PretendedTarget:
         if given == [SILENCE]:
             raise ServerError("the server does not answer")
         return given[0] if given else {"all": "42"}
+
+    def usable_cpus(self) -> frozenset[int]:
+        return self.runs_on
 
     def schedule(self) -> Schedule:
         return Schedule(tasks={}, steps=(), seconds={})
@@ -354,6 +358,12 @@ def test_a_subject_that_answers_otherwise_than_the_base_is_broken(bench: Bench) 
     run = bench.execute(AMPLE)
     assert bench.broken == {"pgo": "it answers otherwise than the base: all"}
     assert "varying-answers" not in {each.code for each in run.warnings}
+
+
+def test_that_subjects_use_slower_cpus_than_the_fastest_is_told(bench: Bench) -> None:
+    noted = {each.code for each in bench.execute(AMPLE).warnings}
+    bench.target = PretendedTarget(runs_on=frozenset({99_999}))
+    assert {each.code for each in bench.execute(AMPLE).warnings} - noted == {"hybrid-cpu"}
 
 
 def test_a_base_that_does_not_answer_again_ends_the_run_and_blames_no_subject(bench: Bench) -> None:

@@ -15,6 +15,7 @@ from dbhone.experiment.warnings import (
     conditions_notes,
     failure_notes,
     host_noise_notes,
+    hybrid_notes,
     settings_notes,
     slice_notes,
     stall_notes,
@@ -164,6 +165,14 @@ def test_a_footnote_names_the_conditions() -> None:
     assert codes(conditions_notes(COLD)) == ["cold"]
     assert codes(conditions_notes(ONE)) == ["one-server"]
     assert list(conditions_notes(PLAIN)) == []
+
+
+def test_cpus_of_several_kinds_are_told_with_what_keeps_to_the_fastest() -> None:
+    usable = frozenset(range(8))
+    (note,) = hybrid_notes(usable, frozenset(range(4)))
+    assert note.code == "hybrid-cpu"
+    assert note.text.endswith("to use the fastest only: taskset -c 0-3 hone ...")
+    assert not list(hybrid_notes(usable, usable))
 
 
 def done(**conditions: float) -> Done:

@@ -6,8 +6,6 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.dbms.myrocks import MyRocks
@@ -16,7 +14,6 @@ from dbhone.dbms.percona import Percona
 from dbhone.errors import UnknownName, UsageError
 from dbhone.instance import applied_levers
 from dbhone.instance.host_state import read_host_capabilities
-from dbhone.instance.levers._pinned import cpu_list, parse_cpus
 from dbhone.instance.levers.base import LeverContext, ObservedState
 from tests.instance import lives
 from tests.instance.offers import OFFER
@@ -218,23 +215,3 @@ def test_only_what_levers_ask_for_is_looked_up() -> None:
     host = read_host_capabilities([applied_levers.load_lever("numa")])
     assert not host.libraries
     assert set(host.programs) <= {"numactl"}
-
-
-@given(st.frozensets(st.integers(0, 300), min_size=1))
-def test_what_is_written_is_read_again(cpus: frozenset[int]) -> None:
-    assert parse_cpus(cpu_list(cpus)) == cpus
-
-
-@pytest.mark.parametrize(
-    ("written", "shortest"),
-    [("0", "0"), ("1,0", "0-1"), ("0-1,1-3", "0-3"), ("8, 0-2", "0-2,8"), ("5-5", "5")],
-)
-def test_equal_lists_have_one_spelling(written: str, shortest: str) -> None:
-    assert cpu_list(parse_cpus(written)) == shortest
-
-
-@pytest.mark.parametrize("text", ["", "a", "-1", "3-1", "0,", "0-", "1.5", "٣", "0-999999999"])
-def test_what_is_no_list_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is not a list of CPUs") as caught:
-        parse_cpus(text)
-    assert caught.value.hint is not None

@@ -93,6 +93,16 @@ def test_a_server_is_read_whole(place: InstanceDir) -> None:
     }
 
 
+def test_which_cpus_are_the_fastest_is_told_where_they_differ(
+    place: InstanceDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)))
+    kinds = {"sys/devices/cpu_core/cpus": "0-3\n", "sys/devices/cpu_atom/cpus": "4-7\n"}
+    hybrid, usual = (read_machine(root=place(files)) for files in (METAL | kinds, METAL))
+    assert hybrid.details["fastest_cpus"] == "0-3"
+    assert hybrid.fingerprint == usual.fingerprint
+
+
 @pytest.mark.parametrize(
     ("more", "told"),
     [

@@ -56,6 +56,7 @@ GRAVITY = (
     "memory-pressure",
     "throttled",
     "hot",
+    "hybrid-cpu",
     "stalls",
     "two-humped",
     "outliers",

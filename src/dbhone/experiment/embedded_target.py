@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -15,6 +14,7 @@ from dbhone.account import Tenant, own
 from dbhone.cgroup import usable_memory
 from dbhone.command import Command
 from dbhone.compilation.manifest import Build
+from dbhone.cpus import fastest_cpus
 from dbhone.dbms.base import load_embedded_dbms
 from dbhone.errors import DriverError
 from dbhone.experiment.model import Experiment, Slices, Training
@@ -278,6 +278,10 @@ class EmbeddedTarget(Target):
         with fresh_database(self.session, memory=memory) as (database, tenant):
             yield _command(self.driver, build, task, database, timeout, tenant, self._cpus())
 
+    def usable_cpus(self) -> frozenset[int]:
+        """Return those from which each block's is chosen: CPUs of two kinds would be noise."""
+        return fastest_cpus() if self.driver.single_threaded else super().usable_cpus()
+
     def _cpus(self) -> frozenset[int] | None:
         """Return the one CPU on which the block's drivers work if they are single-threaded.
 
@@ -286,7 +290,7 @@ class EmbeddedTarget(Target):
         """
         if not self.driver.single_threaded:
             return None
-        return frozenset({self._block_seed.cpu(os.sched_getaffinity(0))})
+        return frozenset({self._block_seed.cpu(self.usable_cpus())})
 
 
 def _alternate(runs: Mapping[str, PausableRun], trial: Trial, seed: int) -> dict[str, DriverResult]:

@@ -13,6 +13,7 @@ from dbhone.compilation.feature_probe import why_variant_fails
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.spec import linker_of
+from dbhone.cpus import fastest_cpus
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import (
     BuildError,
@@ -72,6 +73,7 @@ from dbhone.experiment.warnings import (
     MEASURED,
     conditions_notes,
     failed_test_note,
+    hybrid_notes,
     measured_notes,
     varying_answers_note,
 )
@@ -411,6 +413,7 @@ class Execution:
             raise nothing_to_compare(self._experiment, absent)
         schedule = self._schedule or self._target.schedule()
         self._recorder.warn(*conditions_notes(self._experiment))
+        self._recorder.warn(*hybrid_notes(self._target.usable_cpus(), fastest_cpus()))
         copying = copying_seconds(plan.steps)
         measuring = Measuring(
             self._target,

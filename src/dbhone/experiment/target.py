@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -220,6 +221,10 @@ class Target(ABC):
         A driver or server that fails is a result. ``inhibitor`` tells what CPU time keeping CPUs
         awake takes meanwhile.
         """
+
+    def usable_cpus(self) -> frozenset[int]:
+        """Return the CPUs on which subjects run, unless a lever says otherwise."""
+        return frozenset(os.sched_getaffinity(0))
 
     def check(self) -> Mapping[str, HoneError]:
         """Return, by subject, in what its data contradicts itself after the block's writes."""

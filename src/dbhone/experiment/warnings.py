@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from dbhone.analysis.gravity import FAILED_INVOCATIONS
 from dbhone.analysis.rounds import log_rates, slice_seconds
+from dbhone.cpus import cpu_list
 from dbhone.dbms.base_protocol import Protocol
 from dbhone.dbms.base_settings import pairs
 from dbhone.experiment.model import Experiment, Servers
@@ -114,6 +115,18 @@ def conditions_notes(experiment: Experiment) -> Iterator[Warning]:
             text="no CPU slept while it was measured: programs that yield to all others kept them"
             " awake, so that nothing waited for one to wake up; on a machine that lets its CPUs"
             " sleep the differences may be smaller",
+        )
+
+
+def hybrid_notes(used: frozenset[int], fastest: frozenset[int]) -> Iterator[Warning]:
+    """Yield a footnote if not all of the CPUs that were used are of one kind."""
+    if used - fastest:
+        chosen = cpu_list(fastest)
+        yield Warning(
+            code="hybrid-cpu",
+            text=f"CPUs of several kinds were used, of which {chosen} are the fastest: on which"
+            " ones the kernel ran a program decides how fast it was, and intervals are wide; to"
+            f" use the fastest only: taskset -c {chosen} hone ...",
         )
 
 

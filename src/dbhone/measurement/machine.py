@@ -7,11 +7,13 @@ What a machine does not tell is the word ``unknown``, never an error.
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 import re
 from pathlib import Path
 
 from dbhone import cgroup
+from dbhone.cpus import cpu_list, fastest_cpus
 from dbhone.files import digest_of, text_if_there
 from dbhone.home import file_system
 from dbhone.measurement.record import Machine
@@ -175,6 +177,9 @@ def _details(root: Path, cpuinfo: str, home: Path | None) -> dict[str, str]:
         "clock_source": _text(root / _CLOCK / "current_clocksource"),
         "swappiness": _text(vm / "swappiness"),
     }
+    fastest = fastest_cpus(root)
+    if fastest != os.sched_getaffinity(0):
+        details["fastest_cpus"] = cpu_list(fastest)
     if home is not None:
         details["home_file_system"] = file_system(
             _text(root / "proc/self/mountinfo"), home.resolve()

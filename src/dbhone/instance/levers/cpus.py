@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dbhone.instance.levers._pinned import Pinned, parse_cpus
+from dbhone.cpus import parse_cpus
+from dbhone.instance.levers._pinned import Pinned
 from dbhone.instance.levers.base import (
     HostCapabilities,
     LeverChanges,
