@@ -48,7 +48,7 @@ def test_what_was_asked_for_and_is_impossible_is_refused() -> None:
 def test_a_variant_that_one_compiler_cannot_make_is_left_out_of_that_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def refuse(candidate: Candidate, _: object) -> str | None:
+    def refuse(candidate: Candidate, *_: object) -> str | None:
         return "gcc does not support it" if candidate.compiler == "gcc" else None
 
     monkeypatch.setattr(space_module, "usual_compilers", lambda: ("gcc", "clang"))

@@ -12,7 +12,7 @@ from dbhone.experiment.model import Servers
 from dbhone.experiment.plan import Cost, DataCost
 from dbhone.home import Home
 from dbhone.tuner.request import Request
-from dbhone.tuner.stages import check_room, rung
+from dbhone.tuner.stages import check_room, confirmation, rung
 from tests.experiment.planned import Known
 from tests.tuner.searches import request, request_for_servers
 
@@ -62,6 +62,16 @@ def test_a_rung_whose_servers_do_not_fit_into_the_free_memory_has_one_up_at_a_ti
     assert rung(asked, asked.candidates, 0, 3600.0).experiment().servers is Servers.ALL
     let_be_free(monkeypatch, memory=GIB, disk=GIB)
     assert rung(asked, asked.candidates, 0, 3600.0).experiment().servers is Servers.ONE
+
+
+def test_all_subjects_of_a_search_by_a_distributions_rules_are_built_by_them() -> None:
+    asked = request_for_servers(packaging="deb")
+    for stage in (
+        rung(asked, asked.candidates, 0, 3600.0),
+        confirmation(asked, asked.candidates[0], 0, 3600.0),
+    ):
+        assert {each.inputs.packaging for each in stage.experiment().subjects} == {"deb"}
+    assert asked.name != request_for_servers().name
 
 
 def test_a_server_that_does_not_fit_alone_is_refused_before_anything_is_built(

@@ -9,6 +9,7 @@ from dbhone.command import Command
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import CompilerFamily
+from dbhone.compilation.variant import Variant
 from dbhone.dbms.base import Dbms
 from dbhone.errors import SourceError, ToolError, UsageError
 
@@ -29,11 +30,27 @@ def check_packaging(inputs: BuildInputs, dbms: Dbms, tree: Path, compiler: Compi
     Raises UsageError for what hone has no recipe for, SourceError for a tree without rules,
     ToolError that names the packages which are missing.
     """
-    if inputs.packaging not in dbms.packagings:
+    check_rules_known(dbms, inputs.packaging)
+    check_allowed(inputs.variant, compiler)
+    if not has_rules(tree):
+        raise SourceError(
+            f"the source has no {_RULES}, by which a distribution makes packages",
+            hint="take a source package of your distribution, such as apt:postgresql-15",
+        )
+    _check_dependencies(dbms, tree)
+
+
+def check_rules_known(dbms: Dbms, packaging: str | None) -> None:
+    """Raise UsageError for a DBMS for which hone has no recipe that makes these packages."""
+    if packaging not in dbms.packagings:
         raise UsageError(f"hone cannot build {dbms.title} by a distribution's rules yet")
-    if inputs.variant.post_link:
+
+
+def check_allowed(variant: Variant, compiler: Compiler) -> None:
+    """Raise UsageError unless a distribution's rules can make a variant by a compiler."""
+    if variant.post_link:
         raise UsageError(
-            f"the variant {inputs.variant.name} changes what was linked, which a distribution's"
+            f"the variant {variant.name} changes what was linked, which a distribution's"
             " rules do not allow",
             hint=_POSSIBLE,
         )
@@ -42,12 +59,15 @@ def check_packaging(inputs: BuildInputs, dbms: Dbms, tree: Path, compiler: Compi
             f"a distribution's flags are gcc's, and {compiler.label} does not take them all",
             hint=_POSSIBLE,
         )
-    if not has_rules(tree):
-        raise SourceError(
-            f"the source has no {_RULES}, by which a distribution makes packages",
-            hint="take a source package of your distribution, such as apt:postgresql-15",
-        )
-    _check_dependencies(dbms, tree)
+
+
+def allows(variant: Variant, compiler: Compiler) -> bool:
+    """Return whether a distribution's rules can make a variant by a compiler."""
+    try:
+        check_allowed(variant, compiler)
+    except UsageError:
+        return False
+    return True
 
 
 def has_rules(tree: Path) -> bool:

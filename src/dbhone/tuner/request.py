@@ -7,7 +7,9 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
+from dbhone.compilation.distribution_rules import check_rules_known
 from dbhone.dbms.base import Dbms, load_dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import UsageError
@@ -41,7 +43,7 @@ class Request:
     ``train`` are the sets to train on. ``design.budget`` is given. ``tolerated`` is the loss that a
     step may have, as a fraction. Builds are verified at the ``grade``. ``inputs`` are known as soon
     as the source is here. ``left_out`` has the reasons for what this machine cannot do just now:
-    builds that are no candidates, and levers.
+    builds that are no candidates, and levers. All builds are by the rules of the ``packaging``.
     """
 
     dbms: Dbms
@@ -53,6 +55,7 @@ class Request:
     levers: tuple[str, ...]
     grade: Grade
     tolerated: float
+    packaging: Literal["deb"] | None = None
     inputs: Inputs | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
 
@@ -73,6 +76,7 @@ class Request:
         same = (
             *(self.dbms.name, self.source, self.workload, self.train, self.design),
             *(self.candidates, self.levers, self.grade, self.tolerated, self.inputs),
+            *([self.packaging] if self.packaging else []),
         )
         return search_name(hashlib.sha256(repr(same).encode()).hexdigest()[:10])
 
@@ -112,6 +116,7 @@ def make_request(
     levers: tuple[str, ...],
     grade: Grade | None,
     tolerated: float,
+    packaging: Literal["deb"] | None = None,
 ) -> Request:
     """Return the request for the reference of a source.
 
@@ -127,7 +132,11 @@ def make_request(
         )
     suites.full_names(suites.load(suite), train)
     cache_bytes = _cache_bytes(suite, workload.size)
-    space = find_space(dbms, variants, compilers, levers, cache_bytes=cache_bytes)
+    if packaging is not None:
+        check_rules_known(dbms, packaging)
+    space = find_space(
+        dbms, variants, compilers, levers, cache_bytes=cache_bytes, packaging=packaging
+    )
     return Request(
         dbms=dbms,
         source=source,
@@ -138,6 +147,7 @@ def make_request(
         levers=space.levers,
         grade=grade or usual_grade(dbms.name),
         tolerated=tolerated,
+        packaging=packaging,
         left_out=space.left_out,
     )
 

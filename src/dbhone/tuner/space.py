@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dbhone.compilation.distribution_rules import allows, check_allowed
 from dbhone.compilation.inputs import USUAL_COMPILER
 from dbhone.compilation.toolchain import Compiler, check_name, find_compiler
 from dbhone.compilation.transforms.base import CompilerFamily
@@ -108,23 +109,27 @@ def find_space(
     compilers: tuple[str, ...] = (),
     levers: tuple[str, ...] = (),
     cache_bytes: int = 0,
+    packaging: str | None = None,
 ) -> Space:
     """Return the space for a DBMS on this machine; what is empty is chosen by hone.
 
-    ``cache_bytes`` is how large the cache of a server will be. Raises UsageError or ToolError if
-    something that was asked for is impossible, or if nothing is possible.
+    ``cache_bytes`` is how large the cache of a server will be. With a ``packaging`` there is only
+    what a distribution's rules can make. Raises UsageError or ToolError if something that was asked
+    for is impossible, or if nothing is possible.
     """
     chosen = tuple(dict.fromkeys(compilers)) or usual_compilers()
     wanted = variants or _VARIANTS
     left_out: dict[str, str] = {}
     candidates: list[Candidate] = []
     for candidate in _product(wanted, chosen):
-        reason = _refusal(candidate, dbms)
+        reason = _refusal(candidate, dbms, packaging)
         if reason is None:
             candidates.append(candidate)
-        elif variants and (compilers or not _is_possible(candidate.variant, chosen, dbms)):
+        elif variants and (
+            compilers or not _is_possible(candidate.variant, chosen, dbms, packaging)
+        ):
             raise UsageError(f"{candidate.name}: {reason}")
-        elif variants or not _is_meaningless(candidate, dbms):
+        elif variants or not _is_meaningless(candidate, dbms, packaging):
             left_out[candidate.name] = reason
     if not candidates:
         if not left_out:
@@ -253,10 +258,10 @@ def _product(variants: Iterable[str], compilers: tuple[str, ...]) -> Iterator[Ca
                 yield Candidate.of(text, compiler, labels[compiler])
 
 
-def _is_possible(variant: str, compilers: Sequence[str], dbms: Dbms) -> bool:
+def _is_possible(variant: str, compilers: Sequence[str], dbms: Dbms, packaging: str | None) -> bool:
     """Return whether one of the compilers can make a variant."""
     candidates = (Candidate.of(variant, compiler, "") for compiler in compilers)
-    return any(_refusal(candidate, dbms) is None for candidate in candidates)
+    return any(_refusal(candidate, dbms, packaging) is None for candidate in candidates)
 
 
 def _full_name(variant: str) -> str:
@@ -267,23 +272,29 @@ def _full_name(variant: str) -> str:
         return variant
 
 
-def _refusal(candidate: Candidate, dbms: Dbms) -> str | None:
+def _refusal(candidate: Candidate, dbms: Dbms, packaging: str | None) -> str | None:
     """Return why a candidate cannot be built here, None if nothing is known to speak against it."""
     try:
         variant = parse_variant(candidate.variant)
-        variant.check(find_compiler(candidate.compiler))
+        compiler = find_compiler(candidate.compiler)
+        if packaging is not None:
+            check_allowed(variant, compiler)
+        variant.check(compiler)
         variant.check_artifact(dbms)
     except HoneError as error:
         return f"{error.message} ({error.hint})" if error.hint else error.message
     return None
 
 
-def _is_meaningless(candidate: Candidate, dbms: Dbms) -> bool:
+def _is_meaningless(candidate: Candidate, dbms: Dbms, packaging: str | None) -> bool:
     """Return whether no machine could build it so: then it is left out without a word."""
     family = check_name(candidate.compiler)
-    major = find_compiler(candidate.compiler).major
+    compiler = find_compiler(candidate.compiler)
+    variant = parse_variant(candidate.variant)
+    if packaging is not None and not allows(variant, compiler):
+        return True
     return any(
-        transform.refusal(family, major) is not None
+        transform.refusal(family, compiler.major) is not None
         or (transform.for_library and not dbms.is_library)
-        for transform in parse_variant(candidate.variant).transforms
+        for transform in variant.transforms
     )

@@ -96,6 +96,8 @@ def _stage(
         candidate.name: candidate.section() | {"optional": not confirms} for candidate in candidates
     }
     base = {"dbms": request.dbms.name, "source": request.dbms.name, "variant": BASE}
+    if request.packaging is not None:
+        base["packaging"] = request.packaging
     name = str(RunName(search=request.name, kind=kind, number=number + 1))
 
     def written(design: Mapping[str, Any]) -> Stage:

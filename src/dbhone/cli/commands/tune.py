@@ -6,7 +6,7 @@ import dataclasses
 import shlex
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -58,6 +58,7 @@ class _Options(GeneratedOptions):
     variants: tuple[str, ...]
     compilers: tuple[str, ...]
     levers: tuple[str, ...]
+    packaging: Literal["deb"] | None
     grade: str | None
     allow_loss: float
 
@@ -101,6 +102,11 @@ class _Options(GeneratedOptions):
     " huge pages]",
 )
 @click.option(
+    "--packaging",
+    type=click.Choice(["deb"]),
+    help="Build by the distribution's own rules, with all of its options, and by gcc alone.",
+)
+@click.option(
     "--grade",
     type=click.Choice([grade.value for grade in Grade]),
     help="How thoroughly the winner is verified.  [default: smoke, or answers where hone knows no"
@@ -141,6 +147,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
         variants=chosen.variants,
         compilers=chosen.compilers,
         levers=chosen.levers,
+        packaging=chosen.packaging,
         grade=None if chosen.grade is None else Grade(chosen.grade),
         tolerated=chosen.allow_loss,
     )
@@ -196,7 +203,12 @@ def _search(context: Context, request: Request, first: Stage, chosen: _Options) 
 
 
 def _offer_tools(context: Context, chosen: _Options) -> None:
-    """Offer to install the tools of builds that are often the fastest, unless others are named."""
+    """Offer to install the tools of builds that are often the fastest, unless others are named.
+
+    A distribution's rules take none of them.
+    """
+    if chosen.packaging is not None:
+        return
     absent = goals_for_more(chosen.variants, chosen.compilers)
     what = f"trying builds by {' and '.join(goal.name for goal in absent)}, often the fastest,"
     lacking = together(goal.missing for goal in absent)
