@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from dbhone.capture.capture import CaptureOptions, capture
 from tests.cli.commands import hone
 
+_LOG = Path(__file__).parents[1] / "golden" / "capture" / "postgresql-15-csvlog.csv"
 _ONE = ("--compiler", "gcc", "--variant", "lto")
 
 
@@ -46,3 +49,35 @@ def test_what_cannot_end_well_is_refused_before_work(
     done = hone(tmp_path / "home", "tune", *words)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+@pytest.mark.parametrize("more", [(), ("--plan",)])
+def test_a_dump_with_an_extension_that_builds_lack_is_refused_before_work(
+    more: tuple[str, ...], tmp_path: Path
+) -> None:
+    capture((_LOG,), tmp_path / "shop.workload", CaptureOptions())
+    (tmp_path / "shop.sql").write_text("CREATE EXTENSION IF NOT EXISTS pg_trgm;\n")
+    words = ("postgresql-15", "--workload", "shop.workload", "--data", "shop.sql", *_ONE, *more)
+    done = hone(tmp_path / "home", "tune", *words)
+    assert done.returncode == 2
+    assert "needs the extension pg_trgm" in done.stderr.replace("\n", " ")
+    assert not (tmp_path / "home" / "sources").exists()
+    assert not (tmp_path / "home" / "builds").exists()
+
+
+def test_a_search_by_a_distributions_rules_writes_so(tmp_path: Path) -> None:
+    capture((_LOG,), tmp_path / "shop.workload", CaptureOptions())
+    (tmp_path / "shop.sql").write_text("CREATE EXTENSION IF NOT EXISTS pg_trgm;\n")
+    words = ("postgresql-15", "--workload", "shop.workload", "--data", "shop.sql")
+    home = tmp_path / "home"
+    done = hone(home, "tune", *words, "--packaging", "deb", "--output", "space.toml")
+    assert done.returncode == 0
+    subjects = tomllib.loads((tmp_path / "space.toml").read_text())["subjects"]
+    assert subjects.pop("rel")["packaging"] == "deb"
+    assert {"like", "variant", "optional"} >= set().union(*subjects.values()) - {"compiler"}
+    assert not any("bolt" in name or "clang" in name for name in subjects)
+    refused = hone(home, "tune", *words, "--packaging", "deb", "--variant", "lto+bolt")
+    assert refused.returncode == 2
+    assert "changes what was linked" in refused.stderr
+    other = hone(home, "tune", "apt:mariadb", "--packaging", "deb")
+    assert "cannot build MariaDB by a distribution's rules" in other.stderr

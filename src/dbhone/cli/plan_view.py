@@ -13,6 +13,7 @@ from dbhone.cli.context import Context
 from dbhone.cli.lines import labelled
 from dbhone.cli.listing import listing
 from dbhone.errors import HoneError, MachineError
+from dbhone.experiment.dumped_extensions import check_extensions
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import check_folders, missing_for
 from dbhone.experiment.model import Experiment, Servers, SubjectDeclaration
@@ -42,8 +43,9 @@ class Foreseen:
 
 
 def foresee(context: Context, declared: Experiment) -> Foreseen:
-    """Return what an experiment would do. Raises UsageError for folders that are not there."""
+    """Return what an experiment would do. Raises UsageError for data that it cannot take."""
     check_folders(declared)
+    check_extensions(declared)
     estimator = BuildEstimator(context.home)
     plan = make_plan(declared, estimator)
     errors = {one.name: estimator.absence(declared, one) for one in declared.subjects}

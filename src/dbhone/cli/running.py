@@ -17,6 +17,7 @@ from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.errors import HoneError, Interrupted, NoSpaceError, StoreBusyError, UsageError
 from dbhone.experiment.builds import recognise
+from dbhone.experiment.dumped_extensions import check_extensions
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.execute import Execution
 from dbhone.experiment.goals import check_folders, missing_for
@@ -144,6 +145,7 @@ def check(context: Context, experiment: Experiment, *, force: bool) -> None:
     """
     estimator = BuildEstimator(context.home)
     check_folders(experiment)
+    check_extensions(experiment)
     lacking = missing_for(experiment, estimator)
     ensure_installed(context, lacking, "this experiment")
     plan = make_plan(experiment, estimator)

@@ -244,6 +244,14 @@ class Dbms(ABC):
         del version
         return ()
 
+    def extensions(self, packaging: str | None) -> frozenset[str] | None:
+        """Return the extensions that databases can have in a build; None where there are none.
+
+        ``packaging`` is as in BuildRequest.
+        """
+        del packaging
+        return None
+
     @abstractmethod
     def recipe(self, request: BuildRequest) -> Recipe:
         """Return how to build what ``request`` asks for."""

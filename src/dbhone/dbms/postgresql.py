@@ -14,6 +14,7 @@ import re
 from pathlib import Path
 
 from dbhone.dbms._postgresql_deb import deb_recipe
+from dbhone.dbms._postgresql_extensions import DISTRIBUTED, OWN
 from dbhone.dbms._postgresql_lifecycle import PostgresqlLife
 from dbhone.dbms._postgresql_make import make_steps
 from dbhone.dbms._postgresql_meson import has_meson, meson_steps
@@ -92,6 +93,10 @@ class Postgresql(PostgresqlLife):
         """Return what builds it, and what makes the sources that newer trees do not hold."""
         builders = ("meson", "ninja") if has_meson(tree) else ("make",)
         return (*builders, "bison", "flex", "perl")
+
+    def extensions(self, packaging: str | None) -> frozenset[str]:
+        """Return PL/pgSQL; for a build by Debian's rules all that PostgreSQL's source has."""
+        return OWN if packaging is None else DISTRIBUTED
 
     def recipe(self, request: BuildRequest) -> Recipe:
         """Return the steps: configure, what the server needs, then the server."""

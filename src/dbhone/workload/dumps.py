@@ -6,9 +6,14 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from dbhone import process
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
-from dbhone.workload.client_programs import client_program, postgresql_program
+from dbhone.workload.client_programs import (
+    client_program,
+    distributed_program,
+    postgresql_program,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +61,17 @@ _NEWER = re.compile(
     r"unsupported version \(|unrecognized configuration parameter|invalid command \\restrict"
     r"|Unknown (?:collation|character set|system variable)"
 )
+_EXTENSION = re.compile(r"^CREATE EXTENSION (?:IF NOT EXISTS )?(\"[^\"\n]+\"|\w+)", re.MULTILINE)
+_LISTED = re.compile(r"^\d+; \d+ \d+ EXTENSION - (\S+)", re.MULTILINE)
+_ROWS = re.compile(r"^(?:COPY|INSERT INTO) ", re.MULTILINE)
+_NO_EXTENSION = re.compile(r"extension \"[^\"]+\" is not available|extension control file")
 _HINT = "dump the database whole, as its owner sees it, and try the dump on an empty database"
 _NEWER_HINT = "the dump seems to be of a newer version than the server, or than the client programs"
+EXTENSIONS_HINT = (
+    "hone's own build of PostgreSQL has no extension but plpgsql; builds by Debian's rules have"
+    " those of PostgreSQL's source, but not PostGIS or others: 'hone tune --packaging deb', or"
+    ' packaging = "deb" in an experiment'
+)
 
 
 def dump_programs(protocol: str) -> tuple[DumpProgram, ...]:
@@ -111,9 +125,29 @@ def error_of_dump(printed: str) -> DriverError | None:
     for pattern in _ERRORS:
         found = pattern.search(printed)
         if found is not None:
-            hint = _NEWER_HINT if _NEWER.search(found[1]) else _HINT
-            return DriverError(f"the dump has an error: {found[1][:300]}", hint=hint)
+            return DriverError(f"the dump has an error: {found[1][:300]}", hint=_hint_for(found[1]))
     return None
+
+
+def _hint_for(error: str) -> str:
+    if _NO_EXTENSION.search(error):
+        return EXTENSIONS_HINT
+    return _NEWER_HINT if _NEWER.search(error) else _HINT
+
+
+def extensions_of(dump: Path) -> tuple[str, ...]:
+    """Return the extensions of PostgreSQL that a dump creates; none where that cannot be read.
+
+    Dumps name them before the first row. Raises UsageError for a file that cannot be read.
+    """
+    head = _head(dump)
+    if head.startswith(_CUSTOM):
+        program = distributed_program("pg_restore") or "pg_restore"
+        found = _LISTED.findall(process.output_of((program, "--list", str(dump))) or "")
+    else:
+        before_rows = _ROWS.split(head.decode(errors="replace"), maxsplit=1)[0]
+        found = [name.strip('"') for name in _EXTENSION.findall(before_rows)]
+    return tuple(dict.fromkeys(found))
 
 
 def _head(dump: Path) -> bytes:

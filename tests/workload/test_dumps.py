@@ -1,0 +1,57 @@
+"""What hone reads in dumps, and what it says of their errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbhone import process
+from dbhone.workload.dumps import error_of_dump, extensions_of
+
+SQL = """\
+CREATE SCHEMA shop;
+CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA public;
+COMMENT ON EXTENSION pg_trgm IS 'text similarity measurement';
+CREATE EXTENSION IF NOT EXISTS "uuid-ossp" WITH SCHEMA public;
+CREATE TABLE public.hints (text text);
+COPY public.hints (text) FROM stdin;
+CREATE EXTENSION postgis;
+\\.
+"""
+LISTED = """\
+;     Dump Version: 1.14-0
+2; 3079 16390 EXTENSION - pg_trgm 
+3374; 0 0 COMMENT - EXTENSION pg_trgm 
+215; 1259 16471 TABLE public hints postgres
+"""  # noqa: W291
+
+
+def test_the_extensions_of_a_dump_in_sql_stand_before_its_rows(tmp_path: Path) -> None:
+    dump = tmp_path / "shop.sql"
+    dump.write_text(SQL)
+    assert extensions_of(dump) == ("pg_trgm", "uuid-ossp")
+
+
+@pytest.mark.parametrize(("listed", "found"), [(LISTED, ("pg_trgm",)), (None, ())])
+def test_the_extensions_of_a_custom_dump_are_those_that_are_listed(
+    listed: str | None, found: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dump = tmp_path / "shop.dump"
+    dump.write_bytes(b"PGDMP")
+    monkeypatch.setattr(process, "output_of", lambda _: listed)
+    assert extensions_of(dump) == found
+
+
+@pytest.mark.parametrize(
+    ("printed", "advice"),
+    [
+        ('psql:a.sql:2: ERROR:  extension "pg_trgm" is not available', "PostGIS"),
+        ('psql:a.sql:2: ERROR:  relation "a" does not exist', "dump the database whole"),
+        ("psql:a.sql:2: error: invalid command \\restrict", "of a newer version"),
+    ],
+)
+def test_an_error_of_a_dump_has_the_advice_that_fits(printed: str, advice: str) -> None:
+    error = error_of_dump(printed)
+    assert error is not None
+    assert advice in (error.hint or "")
