@@ -26,6 +26,11 @@ _UNATTENDED = {"DEBIAN_FRONTEND": "noninteractive", "NEEDRESTART_SUSPEND": "1"}
 _PATIENT = ("-q", "-o", "DPkg::Lock::Timeout=300")
 """It waits for other users of the package manager, such as a new machine's first upgrade."""
 
+_WITH_FILE = """\
+file=$1 text=$2; shift 2
+mkdir -p "$(dirname "$file")" && trap 'rm -f "$file"' EXIT && echo "$text" >"$file" && "$@"
+"""
+
 
 class RequirementKind(StrEnum):
     """How a requirement is looked for."""
@@ -39,11 +44,20 @@ class RequirementKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InstallationSetting:
+    """A file of one line that is there only while a package is installed, whose scripts read it."""
+
+    path: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
     """Something that must be installed.
 
     ``package`` is Debian's package that brings it. Only ``versions`` of a DBMS require it. On the
-    distributions ``absent_on`` there is no such package, and another one brings it.
+    distributions ``absent_on`` there is no such package, and another one brings it. With a
+    ``setting`` hone installs the package without what it would start.
     """
 
     name: str
@@ -51,6 +65,7 @@ class Requirement:
     kind: RequirementKind = RequirementKind.PROGRAM
     versions: VersionRange = ALWAYS
     absent_on: tuple[str, ...] = ()
+    setting: InstallationSetting | None = None
 
     def is_met(self) -> bool:
         """Return whether it is there, or not to be had on this distribution."""
@@ -139,6 +154,9 @@ def install(lacking: Missing, log: Path) -> None:
     # Old lists of packages may do; without any, installing fails and says so.
     _as_root((_APT, *_PATIENT, "update"), log)
     words = (*_INSTALL, *_PATIENT, *lacking.packages)
+    for setting in dict.fromkeys(need.setting for need in lacking.requirements):
+        if setting is not None:
+            words = ("sh", "-c", _WITH_FILE, "sh", setting.path, setting.line, *words)
     if not _as_root(words, log):
         raise ToolError(
             f"{_APT} could not install {' '.join(lacking.packages)}", log=log, hint=lacking.line()

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from dbhone import requirements
 from dbhone.errors import ToolError
-from dbhone.requirements import Missing, Requirement, RequirementKind, install, missing
+from dbhone.requirements import (
+    InstallationSetting,
+    Missing,
+    Requirement,
+    RequirementKind,
+    install,
+    missing,
+)
 
 THERE = Requirement(name="sh", package="dash")
 ABSENT = Requirement(name="no-such-program", package="no-such")
@@ -94,6 +103,20 @@ def test_what_a_package_has_started_stays(machine: Path, log: Path) -> None:
     command(machine, "apt-get", f'case "$*" in *install*) {daemon} ;; esac')
     install(Missing(requirements=(ABSENT,)), log)
     os.kill(int(pid.read_text()), signal.SIGKILL)  # it raises an error if there is no such process
+
+
+@pytest.mark.parametrize("code", [0, 100])
+def test_a_setting_is_there_only_while_its_package_is_installed(
+    code: int, machine: Path, log: Path, tmp_path: Path
+) -> None:
+    file, seen = tmp_path / "etc" / "no-such.d" / "dbhone.conf", tmp_path / "seen"
+    command(machine, "apt-get", f'case "$*" in *install*) cp {file} {seen}; exit {code} ;; esac')
+    setting = InstallationSetting(path=str(file), line="start = false")
+    need = dataclasses.replace(ABSENT, setting=setting)
+    with pytest.raises(ToolError) if code else nullcontext():
+        install(Missing(requirements=(need, LIBRARY)), log)
+    assert seen.read_text() == "start = false\n"
+    assert not file.exists()
 
 
 def test_old_lists_of_packages_do_not_stop_it(machine: Path, log: Path) -> None:

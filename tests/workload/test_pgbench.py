@@ -145,6 +145,16 @@ def test_behind_debians_wrapper_it_is_missing_until_the_package_brings_it(
     assert PLUGIN.requirement.name == "pgbench"
 
 
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_its_package_is_installed_without_a_server(
+    wrapped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dbhone.workload.drivers.pgbench._is_wrapped", lambda: wrapped)
+    setting = PLUGIN.requirement.setting
+    assert setting is not None
+    assert setting.line == "create_main_cluster = false"
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[Live]:
     if PLUGIN.installed() is None:

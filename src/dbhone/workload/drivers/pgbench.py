@@ -17,7 +17,7 @@ from pydantic import Field
 
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
-from dbhone.requirements import Requirement, RequirementKind
+from dbhone.requirements import InstallationSetting, Requirement, RequirementKind
 from dbhone.workload.client_programs import distributed_program
 from dbhone.workload.drivers._sysbench_output import intervals_began
 from dbhone.workload.drivers.base import (
@@ -38,6 +38,10 @@ from dbhone.workload.task import ClientRun, DataSet, Task
 _WRAPPER = "pg_wrapper"
 """Debian's, which is there without pgbench, and asks for clusters."""
 _DISTRIBUTED = "usr/lib/postgresql/*/bin/pgbench"
+_NO_CLUSTER = InstallationSetting(
+    path="/etc/postgresql-common/createcluster.d/dbhone.conf", line="create_main_cluster = false"
+)
+"""Its package makes a server otherwise, which would run beside what is measured."""
 _ACCOUNTS = 100_000
 _TOLERANCE = 0.02
 _HALF_DIGIT = 0.0005
@@ -127,9 +131,13 @@ class Pgbench(ServerDriver):
     @property
     def requirement(self) -> Requirement:
         """The program, which may be missing where the wrapper is there."""
-        if not _is_wrapped():
-            return super().requirement
-        return Requirement(name=_DISTRIBUTED, package=self.package, kind=RequirementKind.FILE)
+        wrapped = _is_wrapped()
+        return Requirement(
+            name=_DISTRIBUTED if wrapped else self.program,
+            package=self.package,
+            kind=RequirementKind.FILE if wrapped else RequirementKind.PROGRAM,
+            setting=_NO_CLUSTER,
+        )
 
     def data_set(self, keys: Mapping[str, Any], scripts: Path, seed: int | None) -> Accounts:
         """Return the tables; the keys are ``scale``, and ``script`` for the user's own."""
