@@ -39,6 +39,29 @@ def test_it_warns_where_much_is_left_out(hone: Hone) -> None:
     assert "warning: 75% of the statements are left out" in done.stderr
 
 
+def slow_record(seconds: float, more: str = "") -> str:
+    return (
+        "# User@Host: me[me] @ localhost []\n# Thread_id: 3  Schema: shop  QC_hit: No\n"
+        f"# Query_time: {seconds:.6f}  Lock_time: 0.000000  Rows_sent: 1\n{more}"
+        "SET timestamp=1777890030;\nSELECT a FROM t WHERE b = 7;\n"
+    )
+
+
+def test_it_warns_of_a_log_that_has_only_slow_statements_or_only_some(hone: Hone) -> None:
+    log = hone.folder / "slow.log"
+    slow = slow_record(1.25) * 199 + slow_record(31)
+    log.write_text(slow)
+    said = " ".join(hone("capture", "slow.log", "-o", "a.workload").stderr.split())
+    assert "warning: the shortest statement took 1.2 s: the log seems to have only" in said
+    assert "warning: 1 statement took longer than 30.0 s" in said
+    rate = "# Log_slow_rate_type: query  Log_slow_rate_limit: 10\n"
+    log.write_text(slow_record(0.0002, rate) * 200)
+    said = " ".join(hone("capture", "slow.log", "-o", "b.workload").stderr.split())
+    assert "warning: the server logged only one of 10 statements or sessions" in said
+    log.write_text(slow + slow_record(0.0002))
+    assert "shortest" not in hone("capture", "slow.log", "-o", "c.workload").stderr
+
+
 def test_wrong_use_is_told_with_what_to_do(hone: Hone) -> None:
     assert "-o NAME.workload" in hone("capture", "a.log", code=2).stderr
     assert "name logs, or a --server" in hone("capture", "-o", "a.workload", code=2).stderr

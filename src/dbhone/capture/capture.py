@@ -38,11 +38,18 @@ class CapturedLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Captured:
-    """What was captured: the header of the file, the logs, and what the file does not hold."""
+    """What was captured: the header of the file, the logs, and what the file does not hold.
+
+    ``threshold`` is the shortest time, in microseconds, if it seems to be the least that was
+    logged. The server logged one of ``sampled`` statements; ``long`` took longer than ``LONG``.
+    """
 
     header: Header
     logs: tuple[CapturedLog, ...]
     perhaps_cut: int
+    threshold: int | None
+    sampled: int
+    long: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +126,9 @@ class _Capture:
                 for (log, found), reader in zip(logs.items(), readers, strict=True)
             ),
             perhaps_cut=counted.perhaps_cut,
+            threshold=counted.threshold(),
+            sampled=counted.sampled,
+            long=counted.long,
         )
 
     def _read(self, log: _Log, found: LogFormat) -> LogReader:

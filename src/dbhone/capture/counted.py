@@ -6,6 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 _MOST_MOMENTS = 20_000
+_FAST = 1_000
+"""Some statement of a log that has all of them took less: the beginning of a transaction, say."""
+_ENOUGH = 200
+"""So many statements that one of them should have been fast."""
+LONG = 30_000_000
+"""A client may still be in a statement that takes longer when its slice ends."""
 
 
 @dataclass(slots=True)
@@ -21,6 +27,12 @@ class Counted:
     perhaps_cut: int = 0
     """Parameters that end as the server marks those that it cut."""
     databases: Counter[str] = field(default_factory=Counter)
+    sampled: int = 1
+    """The server logged one of so many statements or sessions."""
+    long: int = 0
+    """Statements that took longer than ``LONG``."""
+    _timed: int = 0
+    _shortest: int | None = None
     _width: int = 1_000
     _began: Counter[int] = field(default_factory=Counter)
 
@@ -36,6 +48,18 @@ class Counted:
             moments, self._began = self._began, Counter()
             for moment, count in moments.items():
                 self._began[moment // 2] += count
+
+    def took(self, duration: int) -> None:
+        """Count the time of a statement."""
+        self._timed += 1
+        self.long += duration > LONG
+        if self._shortest is None or duration < self._shortest:
+            self._shortest = duration
+
+    def threshold(self) -> int | None:
+        """Return the shortest time if the log seems to have only statements above a threshold."""
+        only_slow = self._timed >= _ENOUGH and (self._shortest or 0) >= _FAST
+        return self._shortest if only_slow else None
 
     def middle(self) -> int:
         """Return the moment before which half of the transactions began, about."""

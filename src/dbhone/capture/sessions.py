@@ -131,6 +131,7 @@ class Sessions:
         template.executions += 1
         if duration is not None:
             template.microseconds += duration
+            self.counted.took(duration)
         self._place(session, at, statement, template.rule.effect)
 
     def _skip(self, session: _Session, rule: ReplayRule) -> None:
@@ -236,6 +237,7 @@ class Sessions:
         if session is not None and last is not None and last.microseconds is None:
             last.microseconds = duration + session.ahead
             last.template.microseconds += last.microseconds
+            self.counted.took(last.microseconds)
             session.ahead = 0
 
     def prepared(self, key: str, duration: int) -> None:

@@ -234,7 +234,7 @@ size = "{_SIZE}" # {", ".join(captured_suite.sizes())}
 # First, dump your data and record your queries, beside this file (server db1, database shop):
 #   {dump.line("shop", data, host="db1")}
 #   hone capture --server {dbms.interface}://me@db1{database} --for 10m -o {_CAPTURED}
-# Logs that you have already will do, too: 'hone capture --help' says which.
+# Logs of all statements that you have already will do, too: 'hone capture --help' says which.
 """,
     )
 

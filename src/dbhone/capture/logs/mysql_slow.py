@@ -19,6 +19,8 @@ _THREAD = re.compile(r"# Thread_id: (\d+)")
 _QUERY_TIME = re.compile(r"# Query_time: (\d+)\.(\d{6})")
 _OF_ROUTINE = "# Stored_routine: "
 """What MariaDB and Percona Server write before a statement that a routine executed."""
+_SAMPLED = re.compile(r"# Log_slow_rate_.*?limit: (\d+)")
+"""What MariaDB and Percona Server write where they log one of so many statements or sessions."""
 _DATABASE = re.compile(r"use ([^;\n]+);\n")
 _TIMESTAMP = re.compile(
     r"SET (?:last_insert_id=\d+,)?(?:insert_id=\d+,)?timestamp=(\d+)[^;\n]*;(?:\n|$)"
@@ -35,7 +37,7 @@ class SlowReader(MysqlRecordReader):
         """Take a record without a heading."""
         whole = text[start.end() : end]
         position = 0
-        thread, took, of_routine = None, None, False
+        thread, took, sampled, of_routine = None, None, None, False
         while whole.startswith("\n#", position) and not whole.startswith(
             _ADMINISTRATOR, position + 1
         ):
@@ -45,12 +47,16 @@ class SlowReader(MysqlRecordReader):
             line = whole[position + 1 : next_line]
             thread = thread or _THREAD.match(line)
             took = took or _QUERY_TIME.match(line)
+            sampled = sampled or _SAMPLED.match(line)
             of_routine = of_routine or line.startswith(_OF_ROUTINE)
             position = next_line
         number = thread or _ID.search(start[2])
         if number is None or took is None:
             self.not_read(text, start.start(), end)
             return
+        if sampled is not None:
+            counted = self.sessions.counted
+            counted.sampled = max(counted.sampled, int(sampled[1]))
         rest = whole[position + 1 :]
         if not rest.endswith(";"):
             self.not_read(text, start.start(), end)

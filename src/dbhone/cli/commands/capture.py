@@ -6,6 +6,7 @@ import io
 import math
 import shutil
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dbhone.capture.capture import Captured, CaptureOptions, capture
+from dbhone.capture.counted import LONG
 from dbhone.capture.live import capture_live, left_on, put_back, write_made_up_dump
 from dbhone.capture.servers.base import SYNTAX, parse_address
 from dbhone.cli.context import Context, pass_context
@@ -118,7 +120,8 @@ def command(context: Context, /, logs: tuple[Path, ...], **options: Any) -> None
         context.out.print(headed(log.name, log.title))
     context.out.print(_facts(captured))
     context.out.print(_templates(captured.header))
-    _warn_of_left_out(context, captured.header)
+    for warning in _warnings(captured):
+        context.tell(f"warning: {warning}")
     context.tell(_written(output, captured.header))
     context.tell(labelled("next", _next(output, captured.header)))
 
@@ -306,13 +309,31 @@ def _unread(captured: Captured) -> str:
     return f"{count_of(unread.lines, 'line')}, the first of them:\n" + "\n".join(shown)
 
 
-def _warn_of_left_out(context: Context, header: Header) -> None:
+def _warnings(captured: Captured) -> Iterator[str]:
+    """Yield why a replay may not be what clients asked of the server."""
+    header = captured.header
     left_out = sum(header.left_out.values())
     share = left_out / (left_out + header.statements)
     if share > _MUCH:
-        context.tell(
-            f"warning: {share:.0%} of the statements are left out: what is replayed may differ"
-            " from what your clients ask"
+        yield (
+            f"{share:.0%} of the statements are left out: what is replayed may differ from what"
+            " your clients ask"
+        )
+    if captured.threshold is not None:
+        yield (
+            f"the shortest statement took {duration(captured.threshold / 1e6)}: the log seems to"
+            " have only statements above a threshold (log_min_duration_statement,"
+            " long_query_time), and the fast ones are missing"
+        )
+    if captured.sampled > 1:
+        yield (
+            f"the server logged only one of {captured.sampled:,} statements or sessions"
+            " (log_slow_rate_limit): the others are missing"
+        )
+    if captured.long:
+        yield (
+            f"{count_of(captured.long, 'statement')} took longer than {duration(LONG / 1e6)}: a"
+            " client that replays one may still be in it when its slice ends"
         )
 
 
