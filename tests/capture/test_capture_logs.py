@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dbhone.capture.capture import Captured, CaptureOptions, capture
 from dbhone.capture.logs.base import Clock
 from dbhone.capture.sessions import TOO_LARGE
-from dbhone.capture.sql import MYSQL, OF_ROUTINE, POSTGRESQL
+from dbhone.capture.sql import DUMP, MYSQL, OF_ROUTINE, POSTGRESQL
 from dbhone.errors import UsageError
 from dbhone.workload.workload_file import read_header, read_transactions
 from tests.capture import written_logs
@@ -190,6 +190,22 @@ def test_a_statement_that_mariadb_s_slow_log_ascribes_to_a_routine_is_left_out(
     found, sessions = captured(tmp_path, marked)
     assert found.header.left_out == {OF_ROUTINE: 1}
     assert [[[one.sql for one in tx] for tx in own] for own in sessions] == [[["CALL p()"]]]
+
+
+def test_what_a_dump_reads_is_left_out_and_counted(tmp_path: Path) -> None:
+    dump = (
+        "SELECT /*!40001 SQL_NO_CACHE */ * FROM `t`",
+        "SELECT /*!40001 SQL_NO_CACHE */ `a` FROM `u`",
+    )
+    lines = [
+        *(Line(at, 1, Asked(sql, None, 9)) for at, sql in enumerate(dump)),
+        Line(5, 2, Asked("SELECT SQL_NO_CACHE a FROM t", None, 9)),
+    ]
+    found, sessions = captured(tmp_path, written_logs.mysql_general(lines))
+    assert found.header.left_out == {DUMP: 2}
+    assert [[[one.sql for one in tx] for tx in own] for own in sessions] == [
+        [["SELECT SQL_NO_CACHE a FROM t"]]
+    ]
 
 
 def _asked(*texts: str) -> list[Line]:

@@ -265,11 +265,15 @@ _OF_TRANSACTION = re.compile(r"set\s+(?:local|transaction|constraints)\b", re.IG
 _TEMPORARY = re.compile(r"\s*create\s+(?:global\s+|local\s+|or\s+replace\s+)*temp", re.IGNORECASE)
 _DATA_STATEMENT = re.compile(r"\s*load\s+(?:data|xml)", re.IGNORECASE)
 
+# So mysqldump, mariadb-dump and mydumper read a table, whatever the version of the server is.
+_DUMPS = re.compile(r"\s*select\s+/\*!(?:\0|\d+)\s*sql_no_cache\b", re.IGNORECASE)
+
 DEFINITION = "definitions and maintenance (DDL)"
 OF_SESSION = "statements that set up a session (SET, USE, PREPARE, LOCK, …)"
 TEMPORARY = "temporary tables"
 FROM_CLIENT = "data between client and server (COPY, LOAD DATA)"
 OF_ROUTINE = "statements of routines and triggers, which what called them executes"
+DUMP = "reads of whole tables by dumps (mysqldump and others)"
 ADMINISTRATION = "waits, locks of a session, files and administration"
 
 
@@ -340,6 +344,8 @@ def _rule_of_one(text: str, literals: tuple[str, ...], lexical: LexicalRules) ->
 def _why_left_out(text: str, verb: str) -> str | None:
     if _TEMPORARY.match(text):
         return TEMPORARY
+    if _DUMPS.match(text):
+        return DUMP
     if verb in _DEFINES:
         return DEFINITION
     if verb == "copy" or _DATA_STATEMENT.match(text):
