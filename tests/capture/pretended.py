@@ -25,6 +25,7 @@ class PretendedLog(ServerLog):
 
     def __init__(self, server: Pretended) -> None:
         self._server = server
+        self.told = ("it stays in the file",)
 
     def fetch(self, file: BinaryIO) -> None:
         self._server.rows("fetch")

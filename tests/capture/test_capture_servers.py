@@ -38,6 +38,12 @@ class Scripted(Connection):
         """Nothing is open."""
 
 
+def test_users_are_told_in_which_file_of_postgresql_the_statements_stay() -> None:
+    current = {"pg_current_logfile(csvlog)": "log/pg.csv", "pg_stat_file(log/pg.csv)": "12"}
+    (told,) = load_server("postgresql").log(Scripted(COLLECTED | current)).told
+    assert "with all values, stays in the server's log, log/pg.csv" in told
+
+
 def log_path(answers: dict[str, str]) -> list[str]:
     """Return the files that are read as the log of a server that answers so."""
     asked: list[str] = []
@@ -205,13 +211,15 @@ class Tables(Connection):
     def __init__(self, *refused: str) -> None:
         self._refused = refused
         self.triggers = 0
+        self.slow_log = "0"
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
         if any(word in sql for word in self._refused):
             raise RefusedError("denied")
         if "information_schema.TRIGGERS" in sql:
             return [(self.triggers,)]
-        variables = {"general_log": "0", "log_output": "FILE"}
+        variables = {"general_log": "0", "log_output": "FILE", "slow_query_log": self.slow_log}
+        variables["general_log_file"] = "db1.log"
         return [(value,) for name, value in variables.items() if sql.endswith(f"GLOBAL.{name}")]
 
     def close(self) -> None:
@@ -229,6 +237,17 @@ def test_a_table_is_emptied_only_where_replicas_do_not_get_that() -> None:
         statements = mysql.PLUGIN.logging_statements(Tables(refused))
         assert not statements.remove
         assert "stays in the table" in statements.told[0]
+
+
+def test_no_file_of_the_server_gets_the_statements_unless_another_log_is_written_to_files() -> None:
+    server = Tables()
+    statements = mysql.PLUGIN.logging_statements(server)
+    assert statements.switch_on[0] == "SET GLOBAL log_output = 'TABLE'"
+    assert statements.put_back[-1] == "SET GLOBAL log_output = 'FILE'"
+    server.slow_log = "1"
+    statements = mysql.PLUGIN.logging_statements(server)
+    assert statements.switch_on[0] == "SET GLOBAL log_output = 'FILE,TABLE'"
+    assert "stays in a file on the server, too: db1.log" in statements.told[0]
 
 
 def test_users_are_told_of_triggers_before_a_capture() -> None:

@@ -127,6 +127,7 @@ def test_what_was_logged_is_removed_once_it_is_fetched(
     captured_of(tmp_path, tell=told.append)
     assert pretended.asked() == ["the log", *ON, *PUT_BACK, "fetch", *REMOVE]
     assert "replicas have it, too" in told
+    assert "it stays in the file" in told
 
 
 class Lost(BaseException):

@@ -203,7 +203,8 @@ def _fetch_log(
         statements = server.logging_statements(connection)
         log = server.log(connection)
         with _logging(home, address, password, connection, statements) as put_back:
-            for words in (f"the server logs all statements for {seconds:.0f} s", *statements.told):
+            tell(f"the server logs all statements for {seconds:.0f} s")
+            for words in (*statements.told, *log.told):
                 tell(words)
             _wait(log, seconds, waiting)
             put_back()

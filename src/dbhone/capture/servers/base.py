@@ -160,6 +160,8 @@ class ServerLog(ABC):
 
     line_prefix: str | None = None
     """PostgreSQL's log_line_prefix, where the log has one."""
+    told: tuple[str, ...] = ()
+    """What users must know before the server logs."""
 
     def look(self) -> None:  # noqa: B027 - most have nothing to do
         """Look where the log is now: the server may change the file."""

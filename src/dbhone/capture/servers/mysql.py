@@ -32,11 +32,12 @@ _RIGHTS = (
     "log in as root, or grant SYSTEM_VARIABLES_ADMIN (MariaDB: SUPER) ON *.*, and SELECT ON"
     " mysql.general_log"
 )
-_VARIABLES = ("general_log", "log_output")
+_VARIABLES = ("general_log", "log_output", "slow_query_log", "general_log_file")
 _IS_LOGGED = "SELECT 1 FROM mysql.general_log LIMIT 1"
 _EMPTY = "TRUNCATE TABLE mysql.general_log"
 _NOT_REPLICATED = "SET SESSION sql_log_bin = 0"
-_STAYS = "what is logged stays in the table mysql.general_log"
+_STAYS = "what is logged, with all values, stays in the table mysql.general_log"
+_STAYS_IN_FILE = "what is logged, with all values, stays in a file on the server, too: "
 _ROUTINES = """\
 SELECT (SELECT COUNT(*) FROM information_schema.TRIGGERS
         WHERE TRIGGER_SCHEMA NOT IN ('mysql', 'sys'))
@@ -149,11 +150,16 @@ class MysqlServer(LoggedServer):
     def logging_statements(self, connection: Connection) -> LoggingStatements:
         """Return the two global variables, their values now, and what empties the log's table."""
         before = {name: connection.value(f"SELECT @@GLOBAL.{name}") for name in _VARIABLES}
-        outputs = [word for word in before["log_output"].split(",") if word != "NONE"]
-        output = ",".join(dict.fromkeys([*outputs, "TABLE"]))
-        ours = before["general_log"] == "0" and not connection.rows(_IS_LOGGED)
-        remove = _emptying(connection) if ours else ()
+        is_off = before["general_log"] == "0"
+        # Logs that are on go on where they go now.
+        outputs = (
+            [] if is_off and before["slow_query_log"] == "0" else before["log_output"].split(",")
+        )
+        output = ",".join(dict.fromkeys([*(one for one in outputs if one != "NONE"), "TABLE"]))
+        remove = _emptying(connection) if is_off and not connection.rows(_IS_LOGGED) else ()
         told: tuple[str, ...] = () if remove else (_STAYS,)
+        if is_off and "FILE" in outputs:
+            told = (*told, _STAYS_IN_FILE + before["general_log_file"])
         if connection.value(_ROUTINES) not in ("", "0"):
             told = (*told, _TWICE)
         return LoggingStatements(

@@ -113,6 +113,7 @@ class _Files(ServerLog):
         self._files: dict[str, int] = {}
         self.look()
         (first,) = self._files
+        self.told = (f"what is logged, with all values, stays in the server's log, {first}",)
         self._files[first] = int(connection.value("SELECT size FROM pg_stat_file(%s)", (first,)))
 
     def look(self) -> None:
