@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import re
 import secrets
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 
 from dbhone.capture.capture import Captured, CaptureOptions, capture
 from dbhone.capture.logs.base import Clock
+from dbhone.capture.logs.postgresql_stderr import prefix_pattern
 from dbhone.capture.sessions import TOO_LARGE
 from dbhone.capture.sql import DUMP, MYSQL, OF_ROUTINE, POSTGRESQL
 from dbhone.errors import UsageError
@@ -529,6 +532,35 @@ def test_another_prefix_can_be_given(tmp_path: Path) -> None:
     ]
     with pytest.raises(UsageError, match="does not identify sessions"):
         captured(tmp_path, log, line_prefix="%m ")
+
+
+@pytest.mark.parametrize(
+    ("prefix", "written"),
+    [
+        (
+            "%t [%p]: [%l-1] user=%u,db=%d,app=%a,client=%h ",
+            "[7]: [1-1] user=me,db=shop,app=puma: cluster worker 0: 41 [shop],client=10.0.0.1 ",
+        ),
+        ("%t [%p] %d %u %a %h ", "[7] shop me sidekiq 7.1 shop [0 of 5 busy] [local] "),
+        ("%t [%p] %q%u@%d ", "[7] me@corp@shop "),
+        ("%t [%p] %q[%u@%d/%a] ", "[7] [me@shop/a, b] "),
+    ],
+)
+def test_names_in_a_prefix_that_is_given_may_have_any_characters(
+    tmp_path: Path, prefix: str, written: str
+) -> None:
+    line = f"2026-05-04 10:20:30 UTC {written}LOG:  statement: SELECT 'x@y LOG:  z'\n"
+    found, (session,) = captured(tmp_path, line, line_prefix=prefix)
+    assert [[one.sql for one in own] for own in session] == [["SELECT 'x@y LOG:  z'"]]
+    assert found.header.databases == {"shop": 1}
+
+
+def test_a_line_that_does_not_fit_a_prefix_with_names_takes_no_time() -> None:
+    pattern = prefix_pattern("%t [%p] %u %d %a ", any_names=True)
+    line = "2026-05-04 10:20:30 UTC [7] " + "a b " * 250_000
+    began = time.process_time()
+    assert re.match(f"{pattern}LOG:  ", line) is None
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in GOLDEN.iterdir()))

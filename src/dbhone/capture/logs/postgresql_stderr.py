@@ -62,14 +62,24 @@ _ESCAPES = {
     "h": r"[^\s\n]*?",
     "L": r"[^\s\n]*?",
 }
+# Once the prefix is known, names may have any characters: what follows tells where they end. Their
+# lengths are limited so that a line that does not fit takes no time. The server limits names to 63
+# bytes, and writes up to four characters for each byte of an application's name.
+_ANY_NAMES = {
+    "a": r"[^\n]{0,252}?",
+    "u": r"[^\n]{0,63}?",
+    "d": r"(?P<database>[^\n@]{0,63}?)",
+}
 _ESCAPE = re.compile(r"%(-?\d*)(.)", re.DOTALL)
 
 
-def prefix_pattern(prefix: str) -> str:
+def prefix_pattern(prefix: str, *, any_names: bool = False) -> str:
     """Return the regular expression of what ``log_line_prefix`` makes, with groups of our names.
 
+    With ``any_names`` it fits all names, without it only such as tell one prefix from another.
     Raises UsageError for a prefix that does not identify sessions.
     """
+    escapes = _ESCAPES | _ANY_NAMES if any_names else _ESCAPES
     pattern, end, optional = "", 0, False
     for match in _ESCAPE.finditer(prefix):
         pattern += re.escape(prefix[end : match.start()])
@@ -82,8 +92,8 @@ def prefix_pattern(prefix: str) -> str:
             pattern += "%"
         else:
             space = r"\ *" if padding else ""
-            pattern += space + _ESCAPES.get(letter, _NAME) + space
-    pattern += re.escape(prefix[end:]) + (")?" if optional else "")
+            pattern += space + escapes.get(letter, _NAME) + space
+    pattern += re.escape(prefix[end:]) + (")??" if optional else "")
     for name in ("time", "epoch", "process", "session", "database"):
         first, *others = pattern.split(f"(?P<{name}>")
         pattern = first + "".join(
@@ -102,7 +112,7 @@ class StderrReader(RecordReader):
 
     def __init__(self, sessions: Sessions, prefix: str) -> None:
         super().__init__(sessions)
-        pattern = prefix_pattern(prefix)
+        pattern = prefix_pattern(prefix, any_names=True)
         self.start = re.compile(rf"\n{pattern}(?P<level>{_LEVELS}):  {_STATE}")
         groups = self.start.groupindex
         self._time = "time" if "time" in groups else "epoch" if "epoch" in groups else ""
