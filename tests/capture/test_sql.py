@@ -19,6 +19,7 @@ from dbhone.capture.sql import (
     POSTGRESQL,
     LexicalRules,
     TransactionEffect,
+    names_of,
     places_of_shape,
     replay_rule,
     split,
@@ -210,6 +211,56 @@ def test_parameters_that_say_how_many_rows_are_wanted_are_kept() -> None:
         first, *shape, currency = Anonymiser().parameters(pieces, ["4711", "1", "0", "$"])
         assert shape == ["1", "0"]
         assert first != "4711" or currency == "$"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("SELECT nextval('order_seq'), a FROM t WHERE b = 'secret'", ["'order_seq'"]),
+        ("SELECT setval('order_seq', 4711471147114711)", ["'order_seq'"]),
+        ("SELECT date_trunc('month', a) FROM t WHERE b = 'secret'", ["'month'"]),
+        ("SELECT extract('epoch' FROM a), date_part('dow', b) FROM t", ["'epoch'", "'dow'"]),
+        ("SELECT a AT TIME ZONE 'Europe/Paris' FROM t", ["'Europe/Paris'"]),
+        (
+            "SELECT to_tsvector('english', a) @@ plainto_tsquery('simple', 'secret')",
+            ["'english'", "'simple'"],
+        ),
+        ("SELECT to_tsvector('secret text'), 'secret' AS region", []),
+        (
+            "SELECT 'public.orders'::regclass, CAST('pg_class' AS regclass)",
+            ["'public.orders'", "'pg_class'"],
+        ),
+        ("SELECT regtype 'numeric', 'english'::pg_catalog.regconfig", ["'numeric'", "'english'"]),
+        (
+            "SELECT a->'name'->>'first', b #>> '{c,0}', c #> '{d}', d -> 7",
+            ["'name'", "'first'", "'{c,0}'", "'{d}'", "7"],
+        ),
+        ("SELECT a FROM t /*!50100 FORCE INDEX (b) */ WHERE c = 4711471147114711", ["50100"]),
+    ],
+)
+def test_names_stay_where_a_statement_would_fail_with_others(text: str, kept: list[str]) -> None:
+    parts = split(text, POSTGRESQL)
+    pieces, literals = tuple(parts[::2]), parts[1::2]
+    names, _ = names_of(pieces)
+    assert [literals[at] for at in sorted(names)] == kept
+    replaced = Anonymiser().literals(pieces, literals)
+    assert [replaced[at] for at in sorted(names)] == kept
+    for at, (literal, other) in enumerate(zip(literals, replaced, strict=True)):
+        assert at in names or literal != other
+
+
+def test_parameters_that_name_something_are_kept() -> None:
+    text = "SELECT date_trunc($2, a), b->>$3 FROM t WHERE c = $1"
+    pieces = tuple(split(text, POSTGRESQL)[::2])
+    secret, *names = Anonymiser().parameters(pieces, ["a secret", "month", "first name"])
+    assert names == ["month", "first name"]
+    assert secret != "a secret"
+
+
+@pytest.mark.parametrize("value", ["7 months", "1 century", "P17Y11M", "P3DT4H55M6.75S", "PT59M"])
+def test_an_interval_keeps_its_units(value: str) -> None:
+    replaced = Anonymiser()(f"'{value}'").strip("'")
+    assert re.sub(r"\d", "", replaced) == re.sub(r"\d", "", value)
 
 
 def test_two_keys_make_two_of_it() -> None:

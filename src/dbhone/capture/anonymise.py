@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from ipaddress import IPv6Interface
 
-from dbhone.capture.sql import parameters_of_shape, places_of_shape
+from dbhone.capture.sql import names_of, parameters_of_shape, places_of_shape
 
 _KEPT_WORDS = frozenset(
     {
@@ -46,9 +46,12 @@ _DIGITS_FOLLOW = re.compile(r"(?<![\w$])([bBxX])\Z")
 _AMOUNT = r"[+-]?\d[\d.:]*"
 _PART = (
     rf"{_AMOUNT} *(?:(?:micro|milli)?seconds?|minutes?|hours?|days?|weeks?|months?|mons?|years?"
-    r"|secs?|mins?|hrs?|[smhdwy])"
+    r"|secs?|mins?|hrs?|decades?|centur(?:y|ies)|millenni(?:um|a)|[smhdwy])"
 )
-_INTERVAL = re.compile(rf"{_PART}(?: *{_PART})*(?: +{_AMOUNT})?(?: ago)?", re.IGNORECASE)
+_ISO_INTERVAL = r"P(?=.)(?:-?\d+[YMWD])*(?:T(?:-?\d+(?:\.\d+)?[HMS])+)?"
+_INTERVAL = re.compile(
+    rf"{_PART}(?: *{_PART})*(?: +{_AMOUNT})?(?: ago)?|{_ISO_INTERVAL}", re.IGNORECASE
+)
 _JSON_WORDS = re.compile(r"\b(?:true|false|null)\b")
 _ESCAPE = re.compile(r"""(?P<before>\\{1,2}u)[0-9a-fA-F]{4}|\\\\[bfnrt]|\\[\\"'/bfnrt0Z%_]""")
 """What a backslash begins in SQL and in JSON; in MySQL's SQL the backslashes of JSON are double."""
@@ -83,21 +86,27 @@ class Anonymiser:
         return self._content(value)
 
     def literals(self, pieces: tuple[str, ...], literals: Sequence[str]) -> list[str]:
-        """Return what stands for a statement's literals; those that give it its shape are kept.
+        """Return what stands for a statement's literals; names, and what shapes it, are kept.
 
         ``pieces`` are what stands between them.
         """
+        names, _ = names_of(pieces)
         kept = places_of_shape(pieces)
         return [
-            literal if at in kept and literal.isdecimal() else self._after(pieces[at], literal)
+            literal
+            if at in names or (at in kept and literal.isdecimal())
+            else self._after(pieces[at], literal)
             for at, literal in enumerate(literals)
         ]
 
     def parameters(self, pieces: tuple[str, ...], values: Sequence[str | None]) -> list[str | None]:
-        """Return what stands for a statement's parameters; those that shape it are kept."""
+        """Return what stands for a statement's parameters; names, and what shapes it, are kept."""
+        _, names = names_of(pieces)
         kept = parameters_of_shape(pieces)
         return [
-            value if value is None or (at in kept and value.isdecimal()) else self._content(value)
+            value
+            if value is None or at in names or (at in kept and value.isdecimal())
+            else self._content(value)
             for at, value in enumerate(values)
         ]
 

@@ -217,6 +217,43 @@ def parameters_of_shape(pieces: tuple[str, ...]) -> frozenset[int]:
     return frozenset(int(number) - 1 for number in _PARAMETER_OF_SHAPE.findall(text))
 
 
+# Which literals of a template are names or keywords
+
+_PLACE = r"(?P<place>\0|\$\d+)"
+_OBJECT = (
+    r"reg(?:class|collation|config|dictionary|namespace|operator|oper|procedure|proc|role|type)"
+)
+_NAMED = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        # Sequences, parts of dates, zones of time, keys of JSON, objects, and versions before code.
+        r"(?:\b(?:nextval|currval|setval|date_trunc|date_part|extract|timezone)\s*\(\s*"
+        rf"|\bat\s+time\s+zone\s+|->>?\s*|\#>>?\s*|\b{_OBJECT}\s*|/\*M?!){_PLACE}",
+        rf"{_PLACE}(?=\s*(?:::|\bas\b)\s*(?:pg_catalog\s*\.\s*)?{_OBJECT}\b)",
+        # The configuration of a text search: a text that is alone is the text that is searched.
+        rf"\b(?:(?:plainto|phraseto|websearch_to|to)_tsquery|to_tsvector)\s*\(\s*{_PLACE}(?=\s*,)",
+    )
+)
+
+
+@functools.lru_cache(maxsize=10_000)
+def names_of(pieces: tuple[str, ...]) -> tuple[frozenset[int], frozenset[int]]:
+    """Return which literals of a template, and which parameters, name something, from 0 on.
+
+    With other names the statement would fail, or ask for something else.
+    """
+    text = "\0".join(pieces)
+    literals, parameters = set(), set()
+    for pattern in _NAMED:
+        for match in pattern.finditer(text):
+            place = match["place"]
+            if place == "\0":
+                literals.add(text.count("\0", 0, match.start("place")))
+            else:
+                parameters.add(int(place[1:]) - 1)
+    return frozenset(literals), frozenset(parameters)
+
+
 # What a template would do
 
 _ENDS = frozenset({"commit", "rollback", "end", "abort"})
