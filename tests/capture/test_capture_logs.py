@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from dbhone.capture.capture import Captured, CaptureOptions, capture
 from dbhone.capture.logs.base import Clock
 from dbhone.capture.logs.postgresql_stderr import prefix_pattern
-from dbhone.capture.sessions import TOO_LARGE
+from dbhone.capture.sessions import CANCELED, TOO_LARGE
 from dbhone.capture.sql import DUMP, MYSQL, OF_ROUTINE, POSTGRESQL
 from dbhone.errors import UsageError
 from dbhone.workload.workload_file import read_header, read_transactions
@@ -504,6 +504,46 @@ def test_an_error_belongs_to_no_statement_that_has_succeeded(tmp_path: Path) -> 
         "INSERT INTO a VALUES (1)",
         "INSERT INTO a VALUES (2)",
     ]
+
+
+_AT = "2026-05-04 10:20:30.000 UTC"
+_JSON = f'{{"timestamp":"{_AT}","session_id":"a.1","error_severity":'
+_CANCELED = "canceling statement due to statement timeout"
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        f"{_AT} [1] LOG:  duration: 1.5 ms  statement: SELECT 1\n"
+        f"{_AT} [1] ERROR:  {_CANCELED}\n{_AT} [1] STATEMENT:  SELECT pg_relation_size(2)\n",
+        f"{_AT} [1] LOG:  statement: SELECT 1\n{_AT} [1] LOG:  statement: SELECT f(2)\n"
+        f"{_AT} [1] ERROR:  57014: {_CANCELED}\n{_AT} [1] STATEMENT:  SELECT f(2)\n",
+        f'{_JSON}"LOG","message":"duration: 1.5 ms  statement: SELECT 1"}}\n'
+        f'{_JSON}"ERROR","message":"{_CANCELED}","statement":"SELECT f(2)"}}\n',
+        f'{_AT},"me","shop",1,"[local]",a.1,3,"SELECT",{_AT},3/0,0,LOG,00000,'
+        '"duration: 1.5 ms  statement: SELECT 1",,,,,,,,,"psql","client backend",,0\n'
+        f'{_AT},"me","shop",1,"[local]",a.1,3,"SELECT",{_AT},3/0,0,ERROR,57014,'
+        f'"{_CANCELED}",,,,,,"SELECT f(2)",,,"psql","client backend",,0\n',
+    ],
+)
+def test_a_statement_that_the_server_canceled_is_left_out_and_counted(
+    tmp_path: Path, log: str
+) -> None:
+    found, sessions = captured(tmp_path, log)
+    assert _texts(sessions) == [[["SELECT 1"]]]
+    assert found.header.left_out == {CANCELED: 1}
+    assert sum(one.executions for one in found.header.templates) == 1
+
+
+def test_of_a_transaction_in_which_a_statement_was_canceled_the_others_stay(tmp_path: Path) -> None:
+    asked = ("BEGIN", "UPDATE a SET b = 1", "SELECT f(2)")
+    log = "".join(f"{_AT} [1] LOG:  statement: {one}\n" for one in asked)
+    log += f"{_AT} [1] ERROR:  {_CANCELED}\n{_AT} [1] STATEMENT:  SELECT f(2)\n"
+    log += f"{_AT} [1] LOG:  statement: ROLLBACK\n"
+    found, sessions = captured(tmp_path, log)
+    assert _texts(sessions) == [[["BEGIN", "UPDATE a SET b = 1", "ROLLBACK"]]]
+    assert found.header.left_out == {CANCELED: 1}
+    assert sum(one.executions for one in found.header.templates) == found.header.statements == 3
 
 
 def test_a_verbose_log_holds_the_same(tmp_path: Path) -> None:

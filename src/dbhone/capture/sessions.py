@@ -26,6 +26,7 @@ _COMMIT = re.compile(r"\s*commit\b", re.IGNORECASE)
 
 UNBEGUN = "ends of transactions whose beginning is not in the log"
 UNENDED = "statements of transactions whose end is not in the log"
+CANCELED = "statements that the server canceled: timeouts, and requests of clients"
 TOO_LONG = f"statements of transactions with more than {_LONGEST_TRANSACTION:,}"
 TOO_LARGE = f"statements of transactions with values of more than {LONGEST_LINE >> 20} MiB"
 
@@ -215,20 +216,35 @@ class Sessions:
     def failed(self, key: str, at: int, sql: str | None) -> None:
         """Take an error of a session; ``sql`` is its statement, None where the log has none."""
         session = self._sessions.get(key) or self._new_session(key)
-        last = session.last
-        is_last = (
-            last is not None
-            and not last.is_over
-            and (sql is None or self.templates.is_of(sql, last.template))
-        )
-        if not is_last:
-            if sql is None:
-                return
+        last = self._running(session, sql)
+        if last is None and sql is not None:
             self.statement(key, at, sql)
             last = session.last
         if last is not None:
             last.failed = 1
             last.template.errors += 1
+
+    def canceled(self, key: str, sql: str | None) -> None:
+        """Take that the server ended a statement: a replay would execute it to its end."""
+        session = self._sessions.get(key) or self._new_session(key)
+        last = self._running(session, sql)
+        if last is None:
+            self.counted.left_out[CANCELED] += sql is not None
+            return
+        session.last = None
+        if session.opened is not None:
+            session.opened.remove(last)
+            self._leave_out([last], CANCELED)
+        elif session.pending is not None:  # it is alone, or should have committed the others
+            self._leave_out(session.pending[1], CANCELED)
+            session.pending = None
+
+    def _running(self, session: _Session, sql: str | None) -> _Statement | None:
+        """Return the last statement of a session if it may be running: this one, if it is known."""
+        last = session.last
+        if last is None or last.is_over:
+            return None
+        return last if sql is None or self.templates.is_of(sql, last.template) else None
 
     def took(self, key: str, duration: int) -> None:
         """Take how long the last statement of a session took, where the log says it after it."""

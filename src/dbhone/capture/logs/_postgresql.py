@@ -16,6 +16,7 @@ _UNNAMED = "<unnamed>"
 _END = "disconnection: "
 _PARAMETER = re.compile(r"\$\d+ = (?:'([^']*(?:''[^']*)*)'|(NULL))(?:, |$)")
 _CUT = "..."
+_CANCELED = "canceling statement due to "
 
 
 class Messages:
@@ -78,6 +79,9 @@ class Messages:
             values.append(text.replace("''", "'") if "'" in text else text)
         return values
 
-    def error(self, key: str, at: int, statement: str) -> None:
+    def error(self, key: str, at: int, message: str, statement: str) -> None:
         """Take an error, with its statement if the log has one."""
-        self._sessions.failed(key, at, statement or None)
+        if message.startswith(_CANCELED):
+            self._sessions.canceled(key, statement or None)
+        else:
+            self._sessions.failed(key, at, statement or None)

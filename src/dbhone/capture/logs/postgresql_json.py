@@ -46,7 +46,12 @@ class JsonReader(LogReader):
                     record.get("dbname", ""),
                 )
             elif level in _ERRORS:
-                self._messages.error(record.get("session_id", ""), at, record.get("statement", ""))
+                self._messages.error(
+                    record.get("session_id", ""),
+                    at,
+                    record.get("message", ""),
+                    record.get("statement", ""),
+                )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return False
         return True

@@ -142,7 +142,7 @@ class StderrReader(RecordReader):
             else:
                 self._messages.log(key, at, message, "", database)
         elif level in ("ERROR", "FATAL", "PANIC"):
-            self._pending = ("STATEMENT", key, self._moment(time), "", "")
+            self._pending = ("STATEMENT", key, self._moment(time), message, "")
 
     def _take_pending(self, key: str, level: str, message: str) -> None:
         """Take the line before, with this one if it is of it; wait on if this one is another."""
@@ -156,7 +156,7 @@ class StderrReader(RecordReader):
         if wanted == "DETAIL":
             self._messages.log(own, at, before, more, database)
         else:
-            self._messages.error(own, at, more)
+            self._messages.error(own, at, before, more)
 
     def _joined(self, message: str, text: str, start: int) -> str:
         """Return a message of several lines; those that have no tab do not belong to it."""
