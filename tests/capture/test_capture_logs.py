@@ -446,6 +446,11 @@ def test_a_log_may_be_packed_and_in_parts(tmp_path: Path) -> None:
             "<7> x 21:38 LOG:  statement: SELECT 1\n",
             "log_line_prefix of this log was not recognised",
         ),
+        (
+            "Nov 29 17:02:34 db1 postgres[123]: [5-1] 2026-11-29 17:02:34.160 UTC [123] LOG: "
+            " statement: SELECT a\nNov 29 17:02:34 db1 postgres[123]: [5-2] #011FROM t\n",
+            "a log by syslog",
+        ),
     ],
 )
 def test_a_log_that_cannot_be_read_is_told(tmp_path: Path, log: str, message: str) -> None:

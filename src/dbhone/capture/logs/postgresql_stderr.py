@@ -38,6 +38,11 @@ _LEVELS = "LOG|ERROR|FATAL|PANIC|DETAIL|STATEMENT|WARNING|NOTICE|INFO|HINT|CONTE
 _LEVELS += "|DEBUG[1-5]?"
 _STATE = "(?:[0-9A-Z]{5}: )?"
 """The SQLSTATE that log_error_verbosity = verbose puts before a message."""
+_SYSLOG = re.compile(
+    r"\n(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S+)"
+    r" \S+ [^\s\[]+\[\d+\]: \[\d+(?:-\d+)?\] "
+)
+"""A line by syslog: time, host, program and process, number of the message and of its part."""
 _HAS_DETAIL = "execute "
 _LINE = re.compile(rf"\n[^\n\t][^\n]*?(?:{_LEVELS}):  ")
 _NAME = r"(?:\[unknown\]|[^\n@,\]\[]*?)"
@@ -199,10 +204,18 @@ class PostgresqlStderr(LogFormat):
         self.prefix = prefix
 
     def reader(self, head: str, sessions: Sessions) -> LogReader:
-        """Return a reader that knows the prefix. Raises UsageError if it is not recognised."""
+        """Return a reader that knows the prefix.
+
+        Raises UsageError if it is not recognised, and for what went through syslog.
+        """
+        lines = self.score(head)
+        if len(_SYSLOG.findall(head)) >= lines:
+            raise UsageError(
+                "this is a log by syslog, which divides long statements",
+                hint="log to stderr, csvlog or jsonlog: log_destination = 'csvlog'",
+            )
         if self.prefix is not None:
             return StderrReader(sessions, self.prefix)
-        lines = self.score(head)
         fitting = [(self._fitting(prefix, head), prefix) for prefix in USUAL]
         most, prefix = max(fitting, key=lambda pair: pair[0])
         if most * 10 < lines * 9:
