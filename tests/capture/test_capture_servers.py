@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pymysql
 import pytest
@@ -107,6 +108,49 @@ def test_a_log_without_parameters_is_made_one_that_has_them(
     change = "ALTER SYSTEM SET log_error_verbosity = 'default'"
     assert (change in statements.switch_on) is is_changed
     assert ("ALTER SYSTEM RESET log_error_verbosity" in statements.put_back) is is_changed
+
+
+def test_users_are_told_of_roles_and_databases_that_log_as_they_want() -> None:
+    class OfRoles(Scripted):
+        def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
+            if "pg_db_role_setting" in sql:
+                return [
+                    ("role app", "log_min_duration_statement", "-1"),
+                    ("role app", "search_path", "a"),
+                    ("role audit", "log_min_duration_statement", "0"),
+                ]
+            if "FROM pg_settings" in sql:
+                return [("log_min_duration_statement", "-1"), ("log_line_prefix", "%m [%p] ")]
+            return super().rows(sql, values)
+
+    server = load_server("postgresql")
+    (told,) = server.logging_statements(OfRoles({"SHOW lc_messages": "C"})).told
+    assert "warning: role app has a log_min_duration_statement of its own" in told
+
+
+@pytest.mark.parametrize(
+    ("protocol", "error", "hint"),
+    [
+        ("mysql", pymysql.OperationalError(1227, "Access denied"), "log in as root"),
+        ("mysql", pymysql.OperationalError(1105, "prohibits use of GET_LOCK"), ""),
+        ("postgresql", pg8000.DatabaseError({"C": "42501", "M": "denied"}), "as a superuser"),
+        ("postgresql", pg8000.DatabaseError({"C": "0A000", "M": "not allowed here"}), ""),
+    ],
+)
+def test_rights_are_proposed_only_where_one_is_missing(
+    monkeypatch: pytest.MonkeyPatch, protocol: str, error: Exception, hint: str
+) -> None:
+    def cursor(*_: object) -> None:
+        raise error
+
+    session = SimpleNamespace(cursor=cursor)
+    monkeypatch.setattr("pymysql.connect", lambda **_: session)
+    monkeypatch.setattr("pg8000.dbapi.connect", lambda **_: session)
+    connection = load_server(protocol).connect(parse_address(f"{protocol}://me@db1/shop"), None)
+    with pytest.raises(RefusedError) as refused:
+        connection.rows("SELECT 1")
+    assert hint in (refused.value.hint or "")
+    assert bool(hint) is bool(refused.value.hint)
 
 
 @pytest.mark.parametrize(

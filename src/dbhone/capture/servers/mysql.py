@@ -51,6 +51,10 @@ _NOT_READY = frozenset({1040, 1053, 1927, 4031})
 """Too many connections, a shutdown, and an end of the connection."""
 
 
+_NO_RIGHT = frozenset({1044, 1045, 1142, 1143, 1227, 1370})
+"""Access denied: to a database, the server, a table, a column, what takes a right, a routine."""
+
+
 class _PyMySql(Connection):
     def __init__(self, address: Address, password: str | None) -> None:
         try:
@@ -80,7 +84,8 @@ class _PyMySql(Connection):
                     yield row
         except (pymysql.Error, OSError) as error:
             why = f"the server rejected a query: {MYSQL.words(error)}"
-            raise _kind(error)(why, hint=_RIGHTS) from error
+            hint = _RIGHTS if error.args and error.args[0] in _NO_RIGHT else None
+            raise _kind(error)(why, hint=hint) from error
 
     def close(self) -> None:
         try:

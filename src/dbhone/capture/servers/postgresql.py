@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -32,11 +32,20 @@ _PREFIX = "%m [%p] "
 _CLAIM = "hone capture: logging"
 _NOT_READY = ("08", "53300", "57P")
 """How SQLSTATEs begin of lost connections, too many of them, and a starting or stopping server."""
+_NO_RIGHT = "42501"
 _WITHOUT_PASSWORD = "no password was provided"
 """The library's own words where the server wants one."""
 _PGPASS = re.compile(r"((?:[^:\\]|\\.)*):" * 4 + r"(.*?)\r?")
 """A line of ~/.pgpass: host, port, database, user, and the password, which may have colons."""
 _CLUSTER = re.compile(r"(\d+)/([\w.-]+)")
+_OVERRIDDEN = """\
+SELECT DISTINCT coalesce('role ' || r.rolname, 'database ' || d.datname, 'all roles'),
+  split_part(s.one, '=', 1), substring(s.one FROM '=(.*)')
+FROM pg_db_role_setting c
+LEFT JOIN pg_roles r ON r.oid = c.setrole LEFT JOIN pg_database d ON d.oid = c.setdatabase,
+  unnest(c.setconfig) AS s(one)
+ORDER BY 1, 2"""
+"""Settings of roles and databases, which go before those of ALTER SYSTEM."""
 _RIGHTS = (
     "log in as a superuser, or grant, since version 15: GRANT pg_monitor, pg_read_server_files"
     " TO …; GRANT SET, ALTER SYSTEM ON PARAMETER log_min_duration_statement,"
@@ -85,7 +94,8 @@ class _Pg8000(Connection):
             return list(cursor.fetchall()) if cursor.description else []
         except (pg8000.Error, OSError) as error:
             why = f"the server rejected a query: {POSTGRESQL.words(error)}"
-            raise _kind(error)(why, hint=_RIGHTS) from error
+            hint = _RIGHTS if _state(error) == _NO_RIGHT else None
+            raise _kind(error)(why, hint=hint) from error
 
     def close(self) -> None:
         try:
@@ -223,11 +233,22 @@ class PostgresqlServer(LoggedServer):
                 reload,
             ),
             put_back=(*back, reload),
+            told=_overridden(connection, wanted),
         )
 
     def log(self, connection: Connection) -> ServerLog:
         """Return the log files, as far as they are written from now on."""
         return _Files(connection)
+
+
+def _overridden(connection: Connection, wanted: Mapping[str, str]) -> tuple[str, ...]:
+    """Return warnings of the roles and databases whose own settings are not as they must be."""
+    return tuple(
+        f"warning: {whose} has a {name} of its own (ALTER … SET): of its sessions the server may"
+        " log nothing, or not all"
+        for whose, name, value in connection.rows(_OVERRIDDEN)
+        if str(name) in wanted and wanted[str(name)] != value
+    )
 
 
 def _quoted(value: str) -> str:
@@ -266,8 +287,12 @@ def _kind(error: Exception) -> type[NoAnswerError | RefusedError]:
         return RefusedError
     if not POSTGRESQL.is_refusal(error):
         return NoAnswerError
-    state = str(error.args[-1].get("C", ""))
-    return NoAnswerError if state.startswith(_NOT_READY) else RefusedError
+    return NoAnswerError if _state(error).startswith(_NOT_READY) else RefusedError
+
+
+def _state(error: Exception) -> str:
+    """Return the SQLSTATE of an error, empty if the server did not send one."""
+    return str(error.args[-1].get("C", "")) if POSTGRESQL.is_refusal(error) else ""
 
 
 PLUGIN = PostgresqlServer()
