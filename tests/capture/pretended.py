@@ -63,8 +63,12 @@ class Pretended(LoggedServer, Connection):
     def password(self, address: Address) -> str | None:
         return None
 
-    def connect(self, address: Address, password: str | None) -> Connection:
+    def connect_to(self, address: Address, password: str | None) -> Connection:
+        self.address = address
         return self
+
+    def usual_sockets(self, port: int) -> tuple[str, ...]:
+        return ()
 
     def claim(self, connection: Connection) -> bool:
         return True

@@ -180,6 +180,60 @@ def test_a_server_that_does_not_listen_there_is_told_without_a_librarys_words() 
     assert "where it listens" in (refused.value.hint or "")
 
 
+def connected(monkeypatch: pytest.MonkeyPatch, text: str, *refused: str) -> list[str]:
+    """Return where a client tries to connect, one after the other; some are refused."""
+    tried: list[str] = []
+
+    def connect(**options: object) -> object:
+        socket = options.get("unix_sock") or options.get("unix_socket")
+        tried.append(str(socket or options["host"]))
+        if tried[-1] in refused:
+            raise pg8000.DatabaseError({"C": "28000", "M": "Peer authentication failed"})
+        return SimpleNamespace(cursor=lambda *_: SimpleNamespace(execute=print, description=None))
+
+    monkeypatch.setattr("pymysql.connect", connect)
+    monkeypatch.setattr("pg8000.dbapi.connect", connect)
+    monkeypatch.setattr(Path, "is_socket", lambda _: True)
+    address = parse_address(text)
+    found = load_server(address.protocol).connect(address, None).address
+    assert tried[-1] == (found.socket or found.host)
+    return tried
+
+
+def test_the_sockets_of_this_machine_come_before_its_network(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    socket = "/var/run/postgresql/.s.PGSQL.5433"
+    assert connected(monkeypatch, "postgresql://me@localhost:5433/shop") == [socket]
+    assert connected(monkeypatch, "postgresql://me@:5433/shop", socket) == [socket, "localhost"]
+    assert connected(monkeypatch, "postgresql://me@127.0.0.1/shop") == ["127.0.0.1"]
+    assert connected(monkeypatch, "mysql://root@localhost") == ["/run/mysqld/mysqld.sock"]
+    assert connected(monkeypatch, "mysql://root@localhost:3307") == ["localhost"]
+
+
+def test_a_socket_of_postgresql_may_be_named_by_its_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = f"postgresql://me@localhost/shop?socket={tmp_path}"
+    assert connected(monkeypatch, text) == [f"{tmp_path}/.s.PGSQL.5432"]
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("postgresql://postgres@localhost/shop", "sudo -u postgres hone capture"),
+        ("postgresql://postgres@db1/shop", ""),
+    ],
+)
+def test_who_is_not_let_in_on_this_machine_is_told_of_its_users_and_sockets(
+    monkeypatch: pytest.MonkeyPatch, text: str, hint: str
+) -> None:
+    with pytest.raises(RefusedError) as refused:
+        connected(monkeypatch, text, "/var/run/postgresql/.s.PGSQL.5432", "localhost", "db1")
+    assert hint in (refused.value.hint or "")
+    assert ("?socket=PATH" in (refused.value.hint or "")) is bool(hint)
+
+
 @pytest.mark.parametrize(
     ("protocol", "error", "kind"),
     [

@@ -93,7 +93,7 @@ def write_made_up_dump(address: Address, file: IO[str], *, ask: Ask) -> Catalogu
     reader = load_catalogue(address.protocol)
     connection, password = _logged_in(address, ask)
     with connection:
-        catalogue = reader.read(connection, address, password)
+        catalogue = reader.read(connection, connection.address, password)
     write_made_up(catalogue, reader.dialect, file)
     return catalogue
 
@@ -271,7 +271,7 @@ def _logging(
     folder = home.root / _FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
     note = folder / f"{digest_of(address.text)[:16]}.json"
-    with _watched(address, password, statements, note) as watcher:
+    with _watched(connection.address, password, statements, note) as watcher:
         content = {
             "address": dataclasses.asdict(address),
             "hone": _identity(os.getpid()),
@@ -283,23 +283,24 @@ def _logging(
         left = [*statements.put_back, *statements.remove]
 
         def put_back() -> None:
-            _put_back_surely(address, password, connection, statements.put_back)
+            _put_back_surely(password, connection, statements.put_back)
             del left[: len(statements.put_back)]
 
         try:
             yield put_back
         finally:
-            _put_back_surely(address, password, connection, left)
+            _put_back_surely(password, connection, left)
             note.unlink(missing_ok=True)
 
 
 def _put_back_surely(
-    address: Address, password: str | None, connection: Connection, statements: Sequence[str]
+    password: str | None, connection: Connection, statements: Sequence[str]
 ) -> None:
     """Execute what puts settings back, on a new connection where the old one is lost."""
     try:
         _execute(connection, statements)
     except MachineError:
+        address = connection.address
         with load_server(address.protocol).connect(address, password) as again:
             _execute(again, statements)
 

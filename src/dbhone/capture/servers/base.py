@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
@@ -13,6 +16,7 @@ from dbhone import registry
 from dbhone.errors import MachineError, UsageError
 
 DRAWER = "dbhone.capture.servers"
+_THIS_MACHINE = "localhost"
 SYNTAX = "postgresql://USER@HOST:PORT/DATABASE or mysql://USER@HOST:PORT"
 
 
@@ -20,7 +24,8 @@ SYNTAX = "postgresql://USER@HOST:PORT/DATABASE or mysql://USER@HOST:PORT"
 class Address:
     """Where a user's server is, and as whom to log in; the password is never part of it.
 
-    ``socket`` is the path of a socket file; without one ``host`` and ``port`` are meant.
+    ``socket`` is the path of a socket, for PostgreSQL perhaps of its folder; without one ``host``
+    and ``port`` are meant.
     """
 
     protocol: str
@@ -29,6 +34,11 @@ class Address:
     user: str
     database: str
     socket: str = ""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is on this machine for sure."""
+        return bool(self.socket) or self.host == _THIS_MACHINE
 
     @property
     def text(self) -> str:
@@ -59,7 +69,7 @@ def parse_address(text: str) -> Address:
     server = load_server(protocol)
     return Address(
         protocol=protocol,
-        host=parts.hostname or "localhost",
+        host=parts.hostname or _THIS_MACHINE,
         port=port or server.port,
         user=unquote(parts.username or "") or os.environ.get("USER", "root"),
         database=unquote(parts.path.lstrip("/")) or server.database,
@@ -89,6 +99,9 @@ class RefusedError(MachineError):
 
 class Connection(ABC):
     """A connection to a user's server, on which each statement is a transaction of its own."""
+
+    address: Address
+    """Where the server was found, with the socket if it was one."""
 
     @abstractmethod
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
@@ -138,9 +151,28 @@ class LoggedServer(ABC):
     def password(self, address: Address) -> str | None:
         """Return the password from the user's own files or environment, None if there is none."""
 
-    @abstractmethod
     def connect(self, address: Address, password: str | None) -> Connection:
-        """Return a connection. Raises NoAnswerError or RefusedError."""
+        """Return a connection. Raises NoAnswerError or RefusedError.
+
+        For this machine the usual sockets come first, as for the servers' own clients: many servers
+        let an administrator in by no other way.
+        """
+        if address.is_local and not address.socket:
+            for socket in self.usual_sockets(address.port):
+                if Path(socket).is_socket():
+                    with contextlib.suppress(MachineError):
+                        return self.connect_to(
+                            dataclasses.replace(address, socket=socket), password
+                        )
+        return self.connect_to(address, password)
+
+    @abstractmethod
+    def connect_to(self, address: Address, password: str | None) -> Connection:
+        """Return a connection to just this address. Raises NoAnswerError or RefusedError."""
+
+    @abstractmethod
+    def usual_sockets(self, port: int) -> tuple[str, ...]:
+        """Return where distributions put the socket of a server with this port."""
 
     @abstractmethod
     def claim(self, connection: Connection) -> bool:

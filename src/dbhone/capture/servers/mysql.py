@@ -32,6 +32,12 @@ _RIGHTS = (
     "log in as root, or grant SYSTEM_VARIABLES_ADMIN (MariaDB: SUPER) ON *.*, and SELECT ON"
     " mysql.general_log"
 )
+# Not /tmp/mysql.sock: every user of the machine may put a socket there, and would get the password.
+_SOCKETS = ("/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock")
+_LOGIN = (
+    "a server may let in only the system's user of that name: for root 'sudo hone capture …'; name"
+    " a socket that is elsewhere: ?socket=PATH"
+)
 _VARIABLES = ("general_log", "log_output", "slow_query_log", "general_log_file")
 _IS_LOGGED = "SELECT 1 FROM mysql.general_log LIMIT 1"
 _EMPTY = "TRUNCATE TABLE mysql.general_log"
@@ -57,6 +63,7 @@ _NO_RIGHT = frozenset({1044, 1045, 1142, 1143, 1227, 1370})
 
 class _PyMySql(Connection):
     def __init__(self, address: Address, password: str | None) -> None:
+        self.address = address
         try:
             self.connection = pymysql.connect(
                 user=address.user,
@@ -70,7 +77,8 @@ class _PyMySql(Connection):
                 charset="utf8mb4",
             )
         except (pymysql.Error, OSError) as error:
-            raise _kind(error)(f"cannot connect to {address.text}: {MYSQL.words(error)}") from error
+            why = f"cannot connect to {address.text}: {MYSQL.words(error)}"
+            raise _kind(error)(why, hint=_LOGIN if address.is_local else None) from error
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
         return list(self.streamed(sql, values))
@@ -144,9 +152,13 @@ class MysqlServer(LoggedServer):
                 return value.strip("'\"")
         return None
 
-    def connect(self, address: Address, password: str | None) -> Connection:
-        """Return a connection."""
+    def connect_to(self, address: Address, password: str | None) -> Connection:
+        """Return a connection to just this address."""
         return _PyMySql(address, password)
+
+    def usual_sockets(self, port: int) -> tuple[str, ...]:
+        """Return the sockets, which have no port in their names, for the usual port."""
+        return _SOCKETS if port == self.port else ()
 
     def claim(self, connection: Connection) -> bool:
         """Take a lock, which is the whole server's."""

@@ -6,6 +6,7 @@ A superuser may do all that it takes; since version 15 the rights can be granted
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,12 @@ from dbhone.capture.servers.base import (
 from dbhone.dbms._postgresql_protocol import POSTGRESQL
 from dbhone.errors import MachineError, UsageError
 
+# Not /tmp: every user of the machine may put a socket there, and would get the password.
+_SOCKETS = "/var/run/postgresql"
+_LOGIN = (
+    "a server may let in only the system's user of that name: for postgres 'sudo -u postgres hone"
+    " capture …'; name a socket that is elsewhere: ?socket=PATH"
+)
 _CHUNK = 1 << 20
 _WANTED = {"log_min_duration_statement": "0", "log_parameter_max_length": "-1"}
 _PREFIX = "%m [%p] "
@@ -58,6 +65,7 @@ _RIGHTS = (
 
 class _Pg8000(Connection):
     def __init__(self, address: Address, password: str | None) -> None:
+        self.address = address
         where = (
             {"unix_sock": address.socket}
             if address.socket
@@ -76,10 +84,10 @@ class _Pg8000(Connection):
             cause = error.__cause__  # pg8000's own words are about its parameters
             if not isinstance(cause, OSError):
                 why = f"cannot connect to {address.text}: {POSTGRESQL.words(error)}"
-                raise _kind(error)(why) from error
+                raise _kind(error)(why, hint=_LOGIN if address.is_local else None) from error
             raise NoAnswerError(
                 f"cannot connect to {address.text}: {cause.strerror or cause}",
-                hint="look whether the server runs, and where it listens",
+                hint="look whether the server runs, and where it listens (a socket: ?socket=PATH)",
             ) from error
         self._connection.autocommit = True
         for setting in ("log_min_duration_statement = -1", "log_statement = 'none'"):
@@ -183,9 +191,16 @@ class PostgresqlServer(LoggedServer):
         path = Path(os.environ.get("PGPASSFILE") or Path.home() / ".pgpass")
         return _from_pgpass(path, address)
 
-    def connect(self, address: Address, password: str | None) -> Connection:
-        """Return a connection."""
+    def connect_to(self, address: Address, password: str | None) -> Connection:
+        """Return a connection to just this address, whose socket may be a folder, as for psql."""
+        if address.socket and Path(address.socket).is_dir():
+            socket = Path(address.socket, f".s.PGSQL.{address.port}")
+            address = dataclasses.replace(address, socket=str(socket))
         return _Pg8000(address, password)
+
+    def usual_sockets(self, port: int) -> tuple[str, ...]:
+        """Return the socket in the folder that distributions use."""
+        return (f"{_SOCKETS}/.s.PGSQL.{port}",)
 
     def claim(self, connection: Connection) -> bool:
         """Name the connection, then look for another of that name: a lock is one database's."""

@@ -74,7 +74,7 @@ _SOURCES = {
 @click.option(
     "--server",
     metavar="ADDRESS",
-    help=f"Have this server log, then restore its settings: {SYNTAX}.",
+    help=f"Have this server log, then restore its settings: {SYNTAX}; ?socket=PATH names a socket.",
 )
 @click.option("--for", "seconds", type=DURATION, help="For how long, such as 10m.")
 @click.option(
