@@ -218,6 +218,24 @@ def test_a_socket_of_postgresql_may_be_named_by_its_folder(
     assert connected(monkeypatch, text) == [f"{tmp_path}/.s.PGSQL.5432"]
 
 
+def test_a_refusal_by_a_socket_is_told_though_the_librarys_goodbye_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def connect(**_: object) -> None:
+        try:
+            raise pg8000.DatabaseError({"C": "28000", "M": "Peer authentication failed"})
+        except pg8000.DatabaseError:
+            try:
+                raise BrokenPipeError("Broken pipe")
+            except OSError as error:
+                raise pg8000.InterfaceError("network error") from error
+
+    monkeypatch.setattr("pg8000.dbapi.connect", connect)
+    address = parse_address("postgresql://me@localhost/shop?socket=/run/a/.s.PGSQL.5432")
+    with pytest.raises(RefusedError, match="Peer authentication failed"):
+        load_server("postgresql").connect(address, None)
+
+
 @pytest.mark.parametrize(
     ("text", "hint"),
     [

@@ -80,7 +80,8 @@ class _Pg8000(Connection):
                 timeout=60,
                 **where,
             )
-        except (pg8000.Error, OSError) as error:
+        except (pg8000.Error, OSError) as shown:
+            error = _of_server(shown)
             cause = error.__cause__  # pg8000's own words are about its parameters
             if not isinstance(cause, OSError):
                 why = f"cannot connect to {address.text}: {POSTGRESQL.words(error)}"
@@ -303,6 +304,16 @@ def _kind(error: Exception) -> type[NoAnswerError | RefusedError]:
     if not POSTGRESQL.is_refusal(error):
         return NoAnswerError
     return NoAnswerError if _state(error).startswith(_NOT_READY) else RefusedError
+
+
+def _of_server(error: Exception) -> Exception:
+    """Return what the server said: behind a refusal by a socket, the library's goodbye fails."""
+    found: BaseException | None = error
+    while found is not None:
+        if isinstance(found, Exception) and POSTGRESQL.is_refusal(found):
+            return found
+        found = found.__context__
+    return error
 
 
 def _state(error: Exception) -> str:
