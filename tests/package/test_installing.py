@@ -54,10 +54,15 @@ def checked(
 
 
 def package_file(version: str = NEW) -> bytes:
-    """Return a package with two binary packages, which are what dpkg-deb says of them."""
+    """Return a package with three binary packages, which are what dpkg-deb says of them."""
+    bound = f"Depends: libc6, {SERVER} (= {version})\n"
+    texts = {SERVER: "Depends: libpq5 (>= 14~beta2)\n", LANGUAGE: bound, "libpq5": ""}
     entries = [
-        Entry(name=f"packages/{name}.deb", data=f"Package: {name}\nVersion: {version}\n".encode())
-        for name in (SERVER, LANGUAGE)
+        Entry(
+            name=f"packages/{name}.deb",
+            data=f"Package: {name}\nVersion: {version}\n{text}".encode(),
+        )
+        for name, text in texts.items()
     ]
     return pack(entries, "server", 0)
 
@@ -372,3 +377,19 @@ def test_what_does_not_fit_this_machine_is_wrong_use(machine: Machine, session: 
     put_program(machine.bin / "dpkg-query", "exit 1")
     with pytest.raises(UsageError, match="postgresql-15 is not installed here"):
         planned(session)
+
+
+def test_libraries_that_other_programs_use_too_stay(machine: Machine, session: Session) -> None:
+    machine.set_version("18.1-1.pgdg120+1", "libpq5")
+    machine.set_version(OLD, LANGUAGE)
+    assert [each.name for each in planned(session).packages] == [SERVER, LANGUAGE]
+
+
+def test_older_packages_are_refused_with_what_to_make_one_of(
+    machine: Machine, session: Session
+) -> None:
+    machine.set_version("15.18-2.pgdg120+1")
+    with pytest.raises(UsageError) as error:
+        planned(session)
+    assert error.value.hint is not None
+    assert error.value.hint.endswith(f"apt:{SERVER}=15.18-2.pgdg120+1")

@@ -68,9 +68,11 @@ class Replacement:
 def plan_replacement(file: bytes, checked: Checked, session: Session) -> Replacement:
     """Return what installing a checked package would do here.
 
-    Raises UsageError for a package of another form or that cannot run here, for a server that is
-    not installed, a package that is newer, and a data directory that the server could not read;
-    and if apt would remove a package. Raises MachineError if apt would not install them.
+    It replaces the server, and what is installed of those packages that need exactly its version.
+    Libraries and clients, which serve other programs too, stay. Raises UsageError for a package of
+    another form or that cannot run here, for a server that is not installed, a package that is
+    newer, and a data directory that the server could not read; and if apt would remove a package.
+    Raises MachineError if apt would not install them.
     """
     if checked.packaging != "deb":
         raise UsageError("hone installs packages of the form deb only", hint="see 'hone package'")
@@ -80,16 +82,10 @@ def plan_replacement(file: bytes, checked: Checked, session: Session) -> Replace
         raise MachineError("only root may install packages", hint=as_root("install …"))
     service = _service(checked.dbms)
     series = service.series(checked.version)
-    unpacked = _unpacked(file, session.workdir(PACKAGES))
-    packages = tuple(package for package in unpacked if package.installed)
     server = service.package.format(series=series)
-    if server not in {package.name for package in packages}:
-        raise UsageError(
-            f"{server} is not installed here: there is nothing to replace",
-            hint=f"install it first: apt-get install {server}",
-        )
+    packages = _of_the_server(server, _unpacked(file, session.workdir(PACKAGES)))
     instances = _running(service, series)
-    _check_versions(packages)
+    _check_versions(server, packages)
     return Replacement(
         dbms=checked.dbms,
         series=series,
@@ -100,13 +96,25 @@ def plan_replacement(file: bytes, checked: Checked, session: Session) -> Replace
     )
 
 
-def _check_versions(packages: Sequence[BinaryPackage]) -> None:
+def _of_the_server(name: str, unpacked: Iterable[BinaryPackage]) -> tuple[BinaryPackage, ...]:
+    installed = [package for package in unpacked if package.installed]
+    server = next((package for package in installed if package.name == name), None)
+    if server is None:
+        raise UsageError(
+            f"{name} is not installed here: there is nothing to replace",
+            hint=f"install it first: apt-get install {name}",
+        )
+    return tuple(each for each in installed if each is server or each.is_bound_to(server))
+
+
+def _check_versions(server: str, packages: Sequence[BinaryPackage]) -> None:
     for package in packages:
         newer = ("dpkg", "--compare-versions", package.version, "ge", package.installed)
         if process.output_of(newer) is None:
             raise UsageError(
                 f"{package.name} {package.installed} is installed, but {package.version} is older",
-                hint="make a package of the newer source: 'hone build --refresh' looks for one",
+                hint="make a package of the source of what is installed:"
+                f" apt:{server}={package.installed}",
             )
 
 

@@ -31,24 +31,39 @@ _INSTALLED = "installed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinaryPackage:
-    """A binary package in a file, and which version of it is installed, empty for none."""
+    """A binary package in a file, and which version of it is installed, empty for none.
+
+    ``depends`` are the packages that it needs, as its control file has them.
+    """
 
     name: str
     version: str
     installed: str
     file: Path
+    depends: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, file: Path) -> BinaryPackage:
         """Return what a file holds. Raises PackageError for one that is no binary package."""
-        printed = process.output_of(("dpkg-deb", "--field", str(file), "Package", "Version"))
-        fields = dict(line.split(": ", 1) for line in (printed or "").splitlines() if ": " in line)
-        if set(fields) != {"Package", "Version"}:
+        argv = ("dpkg-deb", "--field", str(file), "Package", "Version", "Depends")
+        printed = process.output_of(argv) or ""
+        fields = dict(line.split(": ", 1) for line in printed.splitlines() if ": " in line)
+        if not {"Package", "Version"} <= fields.keys():
             raise PackageError(f"{file.name} is not a binary package")
         name = fields["Package"]
         status, version = _state(name)
         installed = "" if status in _ABSENT else version
-        return cls(name=name, version=fields["Version"], installed=installed, file=file)
+        return cls(
+            name=name,
+            version=fields["Version"],
+            installed=installed,
+            file=file,
+            depends=tuple(fields.get("Depends", "").split(", ")),
+        )
+
+    def is_bound_to(self, other: BinaryPackage) -> bool:
+        """Return whether it can only be installed with exactly the other's version."""
+        return f"{other.name} (= {other.version})" in self.depends
 
     @property
     def is_untouched(self) -> bool:
