@@ -85,9 +85,9 @@ def test_what_is_installed_is_replaced_and_its_cluster_started_anew(
     assert machine.version == NEW
     assert f"download postgresql-15={OLD}" in machine.told.splitlines()[0]
     assert machine.told.endswith("15 main restart\n")
-    assert installed_servers(session) == ("postgresql-15",)
+    assert list(installed_servers(session)) == ["postgresql-15"]
     uninstall("postgresql-15", session, print)
-    assert (machine.version, installed_servers(session)) == (OLD, ())
+    assert (machine.version, installed_servers(session)) == (OLD, {})
 
 
 def test_the_originals_come_back_if_the_server_does_not_come_up(
@@ -98,7 +98,7 @@ def test_the_originals_come_back_if_the_server_does_not_come_up(
         PackageError, match=r"pg_isready .*; the originals are restored and running"
     ):
         install(planned(session), session, print)
-    assert (machine.version, installed_servers(session)) == (OLD, ())
+    assert (machine.version, installed_servers(session)) == (OLD, {})
 
 
 def full(*_: object, **__: object) -> None:
@@ -120,7 +120,7 @@ def test_the_originals_come_back_if_the_disk_is_full_after_installing(
     monkeypatch.setattr(installing, "_run", run_on_a_full_disk)
     with pytest.raises(PackageError, match=r"^no space left .*; the originals are restored"):
         install(planned(session), session, print)
-    assert (machine.version, installed_servers(session)) == (OLD, ())
+    assert (machine.version, installed_servers(session)) == (OLD, {})
 
 
 def interrupted_after(program: str) -> Callable[[Command], process.Finished]:
@@ -178,7 +178,7 @@ def test_a_full_disk_before_installing_leaves_everything_as_it_was(
                 install(plan, session, print)
         assert machine.version == OLD
         assert "install" not in machine.told
-        assert installed_servers(session) == ()
+        assert installed_servers(session) == {}
     install(plan, session, print)
     assert machine.version == NEW
 
@@ -206,9 +206,9 @@ def test_a_server_that_is_only_half_configured_can_be_uninstalled(
 ) -> None:
     install(planned(session), session, print)
     version = f"$(cat {machine.root / 'versions' / SERVER})"
-    for status, found in (("half-configured", ("postgresql-15",)), ("config-files", ())):
+    for status, found in (("half-configured", ["postgresql-15"]), ("config-files", [])):
         put_program(machine.bin / "dpkg-query", f'echo "all {status} {version}"')
-        assert installed_servers(session) == found
+        assert list(installed_servers(session)) == found
 
 
 def test_what_apt_would_remove_is_told_before_anything_is_asked(
@@ -253,7 +253,7 @@ def test_where_apt_changed_nothing_there_is_no_way_back_to_go(
         install(plan, session, print)
     assert "restart" not in machine.told
     assert machine.told.count("--no-remove") == 1
-    assert installed_servers(session) == ()
+    assert installed_servers(session) == {}
 
 
 def test_a_break_between_two_packages_leaves_a_way_back(
@@ -269,7 +269,7 @@ def test_a_break_between_two_packages_leaves_a_way_back(
         with pytest.raises(MachineError):
             install(plan, session, print)
     assert (machine.version_of(LANGUAGE), machine.version) == (NEW, OLD)
-    assert installed_servers(session) == (SERVER,)
+    assert list(installed_servers(session)) == [SERVER]
     machine.breaks(after_the_first_package=False)
     uninstall(SERVER, session, print)
     assert (machine.version_of(LANGUAGE), machine.version) == (OLD, OLD)
@@ -284,9 +284,9 @@ def test_a_way_back_that_was_interrupted_can_be_gone_again(
         patched.setattr(process, "run", interrupted_after(stopped))
         with pytest.raises(KeyboardInterrupt):
             uninstall(SERVER, session, print)
-    assert (machine.version, installed_servers(session)) == (OLD, (SERVER,))
+    assert (machine.version, list(installed_servers(session))) == (OLD, [SERVER])
     uninstall(SERVER, session, print)
-    assert installed_servers(session) == ()
+    assert installed_servers(session) == {}
 
 
 def test_a_way_back_that_was_interrupted_ends_with_the_distributions_update(
@@ -298,7 +298,7 @@ def test_a_way_back_that_was_interrupted_ends_with_the_distributions_update(
         with pytest.raises(OSError, match="No space left"):
             uninstall(SERVER, session, print)
     machine.set_version("15.19-1")
-    assert installed_servers(session) == ()
+    assert installed_servers(session) == {}
 
 
 def test_a_package_of_a_language_that_is_newer_is_not_replaced(
@@ -315,7 +315,7 @@ def test_an_installation_by_an_older_hone_can_be_uninstalled(
     install(planned(session), session, print)
     record = session.home.root / "installed" / SERVER / "record.json"
     record.write_text(json.dumps({"dbms": "postgresql", "series": "15", "version": NEW}))
-    assert installed_servers(session) == (SERVER,)
+    assert list(installed_servers(session)) == [SERVER]
     uninstall(SERVER, session, print)
     assert machine.version == OLD
 
@@ -336,7 +336,7 @@ def test_nothing_is_installed_without_a_way_back(machine: Machine, session: Sess
     put_program(machine.bin / "apt-get", "exit 100")
     with pytest.raises(MachineError, match="there would be no way back"):
         install(plan, session, print)
-    assert (machine.version, installed_servers(session)) == (OLD, ())
+    assert (machine.version, installed_servers(session)) == (OLD, {})
 
 
 def test_a_second_package_keeps_the_way_back_to_the_distributions(
@@ -354,7 +354,7 @@ def test_the_distributions_next_update_ends_an_installation(
 ) -> None:
     install(planned(session), session, print)
     machine.set_version("15.19-1")
-    assert installed_servers(session) == ()
+    assert installed_servers(session) == {}
     install(planned(session, "15.19-1+hone1"), session, print)
     uninstall("postgresql-15", session, print)
     assert machine.version == "15.19-1"
@@ -393,3 +393,23 @@ def test_older_packages_are_refused_with_what_to_make_one_of(
         planned(session)
     assert error.value.hint is not None
     assert error.value.hint.endswith(f"apt:{SERVER}=15.18-2.pgdg120+1")
+
+
+def test_what_the_distribution_has_updated_since_stays(machine: Machine, session: Session) -> None:
+    machine.set_version(OLD, LANGUAGE)
+    install(planned(session), session, print)
+    machine.set_version("15.19-1", LANGUAGE)
+    assert [each.name for each in installed_servers(session)[SERVER]] == [SERVER]
+    uninstall(SERVER, session, print)
+    assert (machine.version, machine.version_of(LANGUAGE)) == (OLD, "15.19-1")
+
+
+def test_a_second_package_keeps_anew_what_the_distribution_has_updated(
+    machine: Machine, session: Session
+) -> None:
+    machine.set_version(OLD, LANGUAGE)
+    install(planned(session), session, print)
+    machine.set_version("15.19-1", LANGUAGE)
+    install(planned(session, "15.19-1+hone1"), session, print)
+    uninstall(SERVER, session, print)
+    assert (machine.version, machine.version_of(LANGUAGE)) == (OLD, "15.19-1")

@@ -210,9 +210,9 @@ def _told(error: HoneError | OSError) -> HoneError:
     return full or MachineError(f"the packages cannot be installed: {error.strerror}")
 
 
-def installed_servers(session: Session) -> tuple[str, ...]:
-    """Return the server packages that are hone's, and not the distribution's again by now."""
-    return tuple(kept_originals(session.home))
+def installed_servers(session: Session) -> dict[str, tuple[BinaryPackage, ...]]:
+    """Return the servers that are hone's by now, and for each the packages to restore."""
+    return {name: kept.to_restore() for name, kept in kept_originals(session.home).items()}
 
 
 def uninstall(server: str, session: Session, notify: Notify) -> None:
@@ -231,11 +231,11 @@ def _restore(
         dbms=kept.dbms,
         series=kept.series,
         server=kept.server,
-        packages=tuple(package for package in kept.packages() if package.installed),
+        packages=kept.to_restore(),
         instances=instances,
     )
     kept.begin_to_restore()
-    if plan.packages:  # those that the user has removed meanwhile stay away
+    if plan.packages:
         _apply(plan, session, notify)
     kept.forget()
 

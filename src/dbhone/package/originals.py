@@ -109,13 +109,31 @@ class Originals:
         """Return the kept packages, and what of them is installed now."""
         return tuple(map(BinaryPackage.of, sorted(self.folder.glob("*.deb"))))
 
+    def to_restore(self) -> tuple[BinaryPackage, ...]:
+        """Return those in whose place is a package of hone's, or that may be only half restored.
+
+        What the user has removed meanwhile stays away, and the distribution's updates stay.
+        """
+        return tuple(
+            package
+            for package in self.packages()
+            if package.installed == package.version or self._is_replaced(package)
+        )
+
+    def _is_replaced(self, package: BinaryPackage) -> bool:
+        """Whether a package of hone's is in its place. All packages of one source have a version.
+
+        An older hone noted the version of the server's package only.
+        """
+        return any(package.installed in versions for versions in self.replaced_by.values())
+
     def are_away(self) -> bool:
         """Return whether a package of hone's is in place, or the way back was not gone to its end.
 
         Neither is so once the distribution's next update has replaced hone's packages.
         """
         packages = self.packages()
-        if any(each.installed in self.replaced_by.get(each.name, ()) for each in packages):
+        if any(map(self._is_replaced, packages)):
             return True
         return self.restoring and all(each.installed == each.version for each in packages)
 
@@ -151,7 +169,6 @@ def _read(path: Path) -> Originals:
             folder=folder,
             dbms=record["dbms"],
             series=record["series"],
-            # An older hone noted the version of the server's package only.
             replaced_by=record.get("replaced_by") or {folder.name: [record["version"]]},
             restoring=record.get("restoring", False),
         )
@@ -168,10 +185,13 @@ def keep_originals(
 ) -> Originals:
     """Fetch and keep what is installed of ``packages``, which are about to take its place.
 
-    Originals that are kept already stay. Raises MachineError for one that cannot be obtained.
+    Originals in whose place are hone's packages stay. Raises MachineError for one that cannot be
+    obtained.
     """
     kept = kept_originals(session.home).get(server)
-    known = {} if kept is None else kept.replaced_by
+    known: dict[str, list[str]] = {}
+    if kept is not None:
+        known = {each.name: kept.replaced_by.get(each.name, []) for each in kept.to_restore()}
     packages = tuple(packages)
     draft = session.workdir("originals")
     for package in packages:
@@ -189,6 +209,9 @@ def keep_originals(
             remove_tree(final)
         shutil.move(draft, final)
         return dataclasses.replace(described, folder=final)
+    for package in kept.packages():
+        if package.name not in known:  # the distribution has updated it, or the user removed it
+            package.file.unlink()
     for file in draft.iterdir():
         shutil.move(file, final / file.name)
     described = dataclasses.replace(described, folder=final)

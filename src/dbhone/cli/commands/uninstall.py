@@ -8,6 +8,7 @@ import click
 
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
+from dbhone.cli.lines import labelled
 from dbhone.cli.setting_up import agree
 from dbhone.errors import UnknownName, UsageError
 from dbhone.package.installing import installed_servers, uninstall
@@ -31,9 +32,12 @@ def command(context: Context, server: str | None, yes: bool) -> None:
             raise UsageError(
                 "several servers here are hone's", hint=f"name one: {', '.join(known)}"
             )
-        chosen = server or known[0]
+        chosen = server or next(iter(known))
         if chosen not in known:
             raise UnknownName("server of hone's", chosen, known)
+        for package in known[chosen]:
+            text = f"{package.name} {package.version} for {package.installed}"
+            context.tell(labelled("restore", text))
         agree(f"put the distribution's {chosen} back", yes=yes)
         uninstall(chosen, session, context.tell)
     context.tell(f"{chosen} is the distribution's again")
