@@ -8,6 +8,7 @@ import pytest
 
 from tests.files import put_program
 
+PROGRAM = "/usr/lib/postgresql/15/bin/postgres"
 OLD, NEW = "15.18-1", "15.18-1+hone1"
 SERVER, LANGUAGE = "postgresql-15", "postgresql-pltcl-15"
 
@@ -16,14 +17,19 @@ class Machine:
     """A machine with one package installed, and one cluster that runs.
 
     A cluster comes up unless the installed version is the ``spoiled`` one. apt does what
-    ``simulated`` says that it would, besides.
+    ``simulated`` says that it would, besides. It replaces the server's program, which the cluster
+    goes on to execute until it is restarted.
     """
 
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root, self.bin = root, root / "bin"
         (root / "data").mkdir(parents=True)
         (root / "data" / "PG_VERSION").write_text("15\n")
+        (root / "data" / "postmaster.pid").write_text("1234\nmore\n")
         (root / "versions").mkdir()
+        (root / "proc" / "1234").mkdir(parents=True)
+        process = root / "proc" / "1234" / "exe"
+        process.symlink_to(PROGRAM)
         self.set_version(OLD)
         self.spoiled("none")
         self.simulated("")
@@ -31,29 +37,59 @@ class Machine:
         programs = {
             "dpkg-deb": 'cat "$2"',
             "dpkg-query": f"""cd {root}/versions
+                [ $# = 2 ] && exec cat {root}/states
                 [ -e "$3" ] || exit
                 echo "another-one installed 1.0"
                 echo "$(dpkg --print-architecture) installed $(cat "$3")"
             """,
             "apt-get": f"""
+                case "$*" in
+                *download*|*--allow-change-held-packages*) ;;
+                *) [ -s {root}/held ] && echo "E: Held packages were changed" && exit 100;;
+                esac
                 case "$*" in *--simulate*) cat {root}/simulated; exit;; esac
                 echo "$@" >> {root}/told
+                case "$*" in *--allow-change-held-packages*) : > {root}/held;; esac
+                echo "needrestart: $NEEDRESTART_SUSPEND" > {root}/needrestart
                 [ "$1" = download ] && echo "Package: ${{2%%=*}}
 Version: ${{2##*=}}" > "${{2%%=*}}.deb" && exit
                 for word; do case "$word" in *.deb)
                     name=$(sed -n 's/Package: //p' "$word")
                     sed -n 's/Version: //p' "$word" > {root}/versions/"$name"
+                    [ "$name" = {SERVER} ] && ln -sfn "{PROGRAM} (deleted)" {process}
                     [ -e {root}/breaks ] && exit 100;;
-                esac; done; exit 0""",
-            "pg_lsclusters": f"echo 15 main 5432 online postgres {root}/data /log",
-            "pg_ctlcluster": f'echo "$@" >> {root}/told',
-            "pg_isready": f"! cmp -s {version} {root}/spoiled",
+                esac; done
+                [ -e {root}/fails ] || exit 0
+                echo "E: Sub-process /usr/bin/dpkg returned an error code (1)"; exit 100""",
+            "apt-mark": f"""
+                case "$1" in
+                showhold) cat {root}/held;;
+                hold) shift; printf '%s\\n' "$@" >> {root}/held;;
+                esac""",
+            "pg_lsclusters": f"cat {root}/clusters",
+            "pg_ctlcluster": f'echo "$@" >> {root}/told; ln -sfn {PROGRAM} {process}',
+            "pg_isready": f"""
+                [ -z "$PGPORT" ] || exit 3
+                [ -s {root}/answers ] || {{ cmp -s {version} {root}/spoiled && exit 2; exit 0; }}
+                read -r answer < {root}/answers
+                [ "$(wc -l < {root}/answers)" = 1 ] || sed -i 1d {root}/answers
+                exit $answer""",
         }
+        for name in ("held", "states"):
+            (root / name).touch()
+        self.clusters(f"15 main 5432 online postgres {root}/data /log")
         for name, script in programs.items():
             put_program(self.bin / name, script)
         monkeypatch.setenv("PATH", f"{self.bin}:/usr/bin:/bin")
         monkeypatch.setattr("dbhone.package.installing.os.geteuid", lambda: 0)
         monkeypatch.setattr("dbhone.package.installing._SYSTEMD", root / "no-systemd")
+
+    def clusters(self, *lines: str) -> None:
+        (self.root / "clusters").write_text("\n".join(lines) + "\n")
+
+    def answers(self, *statuses: int) -> None:
+        """Have pg_isready end with these exit codes, one after the other; the last one stays."""
+        (self.root / "answers").write_text("".join(f"{status}\n" for status in statuses))
 
     def set_version(self, version: str, package: str = SERVER) -> None:
         (self.root / "versions" / package).write_text(f"{version}\n")

@@ -8,7 +8,6 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -111,11 +110,9 @@ def test_the_originals_come_back_if_the_disk_is_full_after_installing(
     """The log of the restart cannot be written, but that of going back can."""
     run, failures = installing._run, iter([full])
 
-    def run_on_a_full_disk(argv: tuple[str, ...], log: Path, **options: Any) -> None:
-        if argv[0] == "pg_ctlcluster":
-            next(failures, run)(argv, log)
-        else:
-            run(argv, log, **options)
+    def run_on_a_full_disk(argv: tuple[str, ...], log: Path) -> None:
+        chosen = next(failures, run) if argv[0] == "pg_ctlcluster" else run
+        chosen(argv, log)
 
     monkeypatch.setattr(installing, "_run", run_on_a_full_disk)
     with pytest.raises(PackageError, match=r"^no space left .*; the originals are restored"):
@@ -393,6 +390,48 @@ def test_older_packages_are_refused_with_what_to_make_one_of(
         planned(session)
     assert error.value.hint is not None
     assert error.value.hint.endswith(f"apt:{SERVER}=15.18-2.pgdg120+1")
+
+
+def test_packages_that_are_held_are_replaced_and_held_again(
+    machine: Machine, session: Session
+) -> None:
+    held = machine.root / "held"
+    held.write_text(f"{SERVER}\n")
+    plan = planned(session)
+    assert plan.held == (SERVER,)
+    install(plan, session, print)
+    assert (machine.version, held.read_text()) == (NEW, f"{SERVER}\n")
+    uninstall(SERVER, session, print)
+    assert (machine.version, held.read_text()) == (OLD, f"{SERVER}\n")
+
+
+def test_a_failure_of_apt_is_told_with_what_it_said(machine: Machine, session: Session) -> None:
+    plan = planned(session)
+    (machine.root / "held").write_text("libllvm14\n")
+    with pytest.raises(MachineError, match="Held packages were changed; no package was changed"):
+        install(plan, session, print)
+
+
+def test_a_failure_of_apt_for_other_packages_does_not_matter(
+    machine: Machine, session: Session
+) -> None:
+    plan, said = planned(session), list[str]()
+    (machine.root / "fails").touch()
+    install(plan, session, said.append)
+    assert machine.version == NEW
+    assert any("error code (1); yet these packages are installed" in text for text in said)
+
+
+def test_packages_that_are_half_installed_are_refused(machine: Machine, session: Session) -> None:
+    (machine.root / "states").write_text("installed libc6\nhalf-configured grub-pc\n")
+    with pytest.raises(UsageError, match="only half installed here: grub-pc") as error:
+        planned(session)
+    assert error.value.hint == "finish that first: dpkg --configure -a"
+
+
+def test_other_services_are_not_restarted(machine: Machine, session: Session) -> None:
+    install(planned(session), session, print)
+    assert (machine.root / "needrestart").read_text() == "needrestart: 1\n"
 
 
 def test_what_the_distribution_has_updated_since_stays(machine: Machine, session: Session) -> None:

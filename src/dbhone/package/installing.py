@@ -9,7 +9,6 @@ its end however hone ends.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,25 +26,17 @@ from dbhone.errors import (
     UsageError,
     disk_full,
 )
+from dbhone.package import package_manager
 from dbhone.package.archive import unpack
 from dbhone.package.checking import Checked
 from dbhone.package.content import PACKAGES
 from dbhone.package.originals import BinaryPackage, Originals, keep_originals, kept_originals
 from dbhone.requirements import as_root
 from dbhone.session import Notify, Session
-from dbhone.units import listed
 from dbhone.untrusted_files import read_untrusted
 
 _SYSTEMD = Path("/run/systemd/system")
-_ENVIRONMENT = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
-_INSTALL = (
-    *("apt-get", "install", "--yes", "--no-install-recommends", "--reinstall"),
-    *("--allow-downgrades", "-o", "DPkg::Lock::Timeout=60"),
-    # Settings that the user has changed stay.
-    *("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold"),
-)
-_SIMULATED = re.compile(r"^(?P<what>Inst|Remv) (?P<name>\S+)", re.MULTILINE)
-_REFUSAL = re.compile(r"^E: (.+)", re.MULTILINE)
+_ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
 _TIMEOUT = 1800.0
 
 
@@ -54,7 +45,8 @@ class Replacement:
     """Packages to install in the place of others.
 
     ``server`` is the one with the server. ``instances`` run now, and have to run then. ``besides``
-    are the packages that apt installs because these need them.
+    are the packages that apt installs because these need them. Of ``packages`` the user holds those
+    that are ``held``.
     """
 
     dbms: str
@@ -63,6 +55,7 @@ class Replacement:
     packages: tuple[BinaryPackage, ...]
     instances: tuple[ServiceInstance, ...]
     besides: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
 
 
 def plan_replacement(file: bytes, checked: Checked, session: Session) -> Replacement:
@@ -71,8 +64,8 @@ def plan_replacement(file: bytes, checked: Checked, session: Session) -> Replace
     It replaces the server, and what is installed of those packages that need exactly its version.
     Libraries and clients, which serve other programs too, stay. Raises UsageError for a package of
     another form or that cannot run here, for a server that is not installed, a package that is
-    newer, and a data directory that the server could not read; and if apt would remove a package.
-    Raises MachineError if apt would not install them.
+    newer, and a data directory that the server could not read; if packages are half installed; and
+    if apt would remove a package. Raises MachineError if apt would not install them.
     """
     if checked.packaging != "deb":
         raise UsageError("hone installs packages of the form deb only", hint="see 'hone package'")
@@ -84,6 +77,7 @@ def plan_replacement(file: bytes, checked: Checked, session: Session) -> Replace
     series = service.series(checked.version)
     server = service.package.format(series=series)
     packages = _of_the_server(server, _unpacked(file, session.workdir(PACKAGES)))
+    package_manager.check_packages_are_whole()
     instances = _running(service, series)
     _check_versions(server, packages)
     return Replacement(
@@ -92,7 +86,8 @@ def plan_replacement(file: bytes, checked: Checked, session: Session) -> Replace
         server=server,
         packages=packages,
         instances=instances,
-        besides=_simulated(packages, session),
+        besides=package_manager.simulate(packages, _log(session)),
+        held=package_manager.held(packages),
     )
 
 
@@ -116,36 +111,6 @@ def _check_versions(server: str, packages: Sequence[BinaryPackage]) -> None:
                 hint="make a package of the source of what is installed:"
                 f" apt:{server}={package.installed}",
             )
-
-
-def _simulated(packages: Sequence[BinaryPackage], session: Session) -> tuple[str, ...]:
-    """Return what apt would install besides. Raises UsageError if it would remove anything."""
-    command = Command(
-        argv=(*_INSTALL, "--simulate", *_files(packages)),
-        cwd=Path("/"),
-        env=_ENVIRONMENT,
-        timeout=_TIMEOUT,
-    )
-    finished = process.run(command)
-    if not finished.ok:
-        log = _log(session)
-        log.write_bytes(finished.output)
-        said = _REFUSAL.findall(finished.text())
-        why = said[-1] if said else f"it {finished.ending()}"
-        raise MachineError(f"apt would not install these packages: {why}", log=log)
-    found = [(match["what"], match["name"]) for match in _SIMULATED.finditer(finished.text())]
-    removed = [name for what, name in found if what == "Remv"]
-    if removed:
-        raise UsageError(
-            f"apt would remove {listed(removed)}, which cannot stay beside these packages",
-            hint=f"if you can do without: apt-get remove {' '.join(removed)}",
-        )
-    own = {package.name for package in packages}
-    return tuple(name for what, name in found if what == "Inst" and name not in own)
-
-
-def _files(packages: Sequence[BinaryPackage]) -> tuple[str, ...]:
-    return tuple(str(package.file) for package in packages)
 
 
 def install(plan: Replacement, session: Session, notify: Notify) -> None:
@@ -243,9 +208,7 @@ def _restore(
 def _apply(plan: Replacement, session: Session, notify: Notify) -> None:
     """Install packages, restart the instances, and check that they accept connections."""
     log = _log(session)
-    notify(f"installing {', '.join(package.name for package in plan.packages)}")
-    # However long it takes: a package manager that is stopped leaves packages half installed.
-    _run((*_INSTALL, "--no-remove", *_files(plan.packages)), log, timeout=None)
+    package_manager.install(plan.packages, log, notify)
     service = _service(plan.dbms)
     systemd = ("systemctl", "restart", service.unit)
     for instance in plan.instances:
@@ -258,10 +221,10 @@ def _log(session: Session) -> Path:
     return session.home.logs / "install.log"
 
 
-def _run(argv: tuple[str, ...], log: Path, *, timeout: float | None = _TIMEOUT) -> None:
+def _run(argv: tuple[str, ...], log: Path) -> None:
     """Run a program that changes the machine. Raises MachineError if it fails."""
     command = Command(
-        argv=argv, cwd=Path("/"), env=_ENVIRONMENT, log=log, timeout=timeout, lasting=True
+        argv=argv, cwd=Path("/"), env=_ENVIRONMENT, log=log, timeout=_TIMEOUT, lasting=True
     )
     finished = process.run(command)
     if not finished.ok:

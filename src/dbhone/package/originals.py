@@ -65,6 +65,10 @@ class BinaryPackage:
         """Return whether it can only be installed with exactly the other's version."""
         return f"{other.name} (= {other.version})" in self.depends
 
+    def is_in_place(self) -> bool:
+        """Return whether the version in the file is installed now, whole."""
+        return _state(self.name) == (_INSTALLED, self.version)
+
     @property
     def is_untouched(self) -> bool:
         """Whether the version that was installed still is, whole, and not the one in the file."""

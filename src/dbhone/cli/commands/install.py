@@ -41,6 +41,8 @@ def _tell(context: Context, plan: Replacement) -> None:
         context.tell(labelled("install", text))
     for name in plan.besides:
         context.tell(labelled("install", f"{name}, which these need"))
+    for name in plan.held:
+        context.tell(labelled("hold", f"{name} is held, and stays so"))
     names = listed([instance.label for instance in plan.instances]) or "none runs"
     context.tell(labelled("restart", names))
 

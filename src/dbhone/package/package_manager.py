@@ -1,0 +1,129 @@
+"""apt and dpkg on this machine: what they would do with packages, and having them do it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from dbhone import process
+from dbhone.command import Command
+from dbhone.errors import MachineError, UsageError
+from dbhone.package.originals import BinaryPackage
+from dbhone.session import Notify
+from dbhone.units import listed
+
+_ENVIRONMENT = {
+    "DEBIAN_FRONTEND": "noninteractive",
+    "LC_ALL": "C.UTF-8",
+    "NEEDRESTART_SUSPEND": "1",  # it would restart services that are none of hone's business
+}
+_INSTALL = (
+    *("apt-get", "install", "--yes", "--no-install-recommends", "--reinstall"),
+    *("--allow-downgrades", "-o", "DPkg::Lock::Timeout=60"),
+    # Settings that the user has changed stay.
+    *("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold"),
+)
+_SIMULATED = re.compile(r"^(?P<what>Inst|Remv) (?P<name>\S+)", re.MULTILINE)
+_REFUSAL = re.compile(r"^E: (.+)", re.MULTILINE)
+_BROKEN = frozenset({"half-installed", "unpacked", "half-configured"})
+_TIMEOUT = 1800.0
+
+
+def check_packages_are_whole() -> None:
+    """Raise UsageError if dpkg has left a package half installed: apt would fail because of it."""
+    form = "--showformat=${db:Status-Status} ${Package}\n"
+    printed = process.output_of(("dpkg-query", "--show", form)) or ""
+    states = (line.split(" ") for line in printed.splitlines())
+    broken = [name for state, name in states if state in _BROKEN]
+    if broken:
+        raise UsageError(
+            f"only half installed here: {listed(broken)}",
+            hint="finish that first: dpkg --configure -a",
+        )
+
+
+def held(packages: Sequence[BinaryPackage]) -> tuple[str, ...]:
+    """Return the names of those that the user has told apt to hold."""
+    names = _all_held()
+    return tuple(package.name for package in packages if package.name in names)
+
+
+def _all_held() -> frozenset[str]:
+    return frozenset((process.output_of(("apt-mark", "showhold")) or "").split())
+
+
+def simulate(packages: Sequence[BinaryPackage], log: Path) -> tuple[str, ...]:
+    """Return what apt would install besides. Raises UsageError if it would remove anything."""
+    command = Command(
+        argv=_install(packages, "--simulate"),
+        cwd=Path("/"),
+        env=_ENVIRONMENT,
+        timeout=_TIMEOUT,
+    )
+    finished = process.run(command)
+    if not finished.ok:
+        log.write_bytes(finished.output)
+        why = _why(finished, finished.text())
+        raise MachineError(f"apt would not install these packages: {why}", log=log)
+    found = [(match["what"], match["name"]) for match in _SIMULATED.finditer(finished.text())]
+    removed = [name for what, name in found if what == "Remv"]
+    if removed:
+        raise UsageError(
+            f"apt would remove {listed(removed)}, which cannot stay beside these packages",
+            hint=f"if you can do without: apt-get remove {' '.join(removed)}",
+        )
+    own = {package.name for package in packages}
+    return tuple(name for what, name in found if what == "Inst" and name not in own)
+
+
+def install(packages: Sequence[BinaryPackage], log: Path, notify: Notify) -> None:
+    """Install packages. What the user holds is held afterwards, too.
+
+    Raises MachineError if apt fails, unless these packages are in place: it also fails for others.
+    """
+    notify(f"installing {', '.join(package.name for package in packages)}")
+    command = Command(
+        argv=_install(packages, "--no-remove"),
+        cwd=Path("/"),
+        env=_ENVIRONMENT,
+        log=log,
+        # However long it takes: a package manager that is stopped leaves packages half installed.
+        timeout=None,
+        lasting=True,
+    )
+    size = log.stat().st_size if log.exists() else 0
+    with _holds_kept(log):
+        finished = process.run(command)
+    if finished.ok:
+        return
+    with log.open("rb") as file:
+        file.seek(size)
+        failure = f"apt-get install failed: {_why(finished, file.read().decode(errors='replace'))}"
+    if not all(package.is_in_place() for package in packages):
+        raise MachineError(failure, log=log)
+    notify(f"{failure}; yet these packages are installed, so hone goes on")
+
+
+def _install(packages: Sequence[BinaryPackage], option: str) -> tuple[str, ...]:
+    files = tuple(str(package.file) for package in packages)
+    held_too = ("--allow-change-held-packages",) if held(packages) else ()
+    return (*_INSTALL, *held_too, option, *files)
+
+
+def _why(finished: process.Finished, output: str) -> str:
+    said = _REFUSAL.findall(output)
+    return said[-1] if said else f"it {finished.ending()}"
+
+
+@contextmanager
+def _holds_kept(log: Path) -> Iterator[None]:
+    before = _all_held()
+    try:
+        yield
+    finally:
+        gone = sorted(before - _all_held())
+        if gone:
+            argv = ("apt-mark", "hold", *gone)
+            process.run(Command(argv=argv, cwd=Path("/"), env=_ENVIRONMENT, log=log, lasting=True))
