@@ -209,12 +209,25 @@ def test_debians_clusters_are_read() -> None:
     printed = (
         "14  old  5433 down,binaries_missing postgres /var/lib/postgresql/14/old /var/log/a.log\n"
         "15  main 5432 online,recovery       postgres /var/lib/postgresql/15/main /var/log/b.log\n"
+        "15  ha   5434 online,patroni        postgres /var/lib/postgresql/15/ha   /var/log/c.log\n"
     )
-    old, main = SERVICE.instances(printed)
+    old, main, watched = SERVICE.instances(printed)
     assert (old.label, old.running) == ("14/old", False)
     assert (main.label, main.running) == ("15/main", True)
+    assert (main.supervisor, watched.supervisor) == ("", "patroni")
+    assert main.in_word(SERVICE.start_file) == "/etc/postgresql/15/main/start.conf"
     assert main.in_words(SERVICE.restart) == ("pg_ctlcluster", "15", "main", "restart")
     assert SERVICE.package.format(series=SERVICE.series("15.18")) == "postgresql-15"
+
+
+@pytest.mark.parametrize(
+    ("text", "starts"),
+    [("# auto: with the system\nauto\n", True), ("manual # for now\n", False), ("", True)],
+)
+def test_the_packages_scripts_start_a_cluster_unless_it_says_otherwise(
+    text: str, starts: bool
+) -> None:
+    assert SERVICE.starts(text) is starts
 
 
 def test_what_the_server_needs_is_alike_in_every_pass(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from tests.files import put_program
 
 PROGRAM = "/usr/lib/postgresql/15/bin/postgres"
 OLD, NEW = "15.18-1", "15.18-1+hone1"
+_INSTANCES = "dbhone.package.service_instances"
 SERVER, LANGUAGE = "postgresql-15", "postgresql-pltcl-15"
 
 
@@ -82,7 +83,11 @@ Version: ${{2##*=}}" > "${{2%%=*}}.deb" && exit
             put_program(self.bin / name, script)
         monkeypatch.setenv("PATH", f"{self.bin}:/usr/bin:/bin")
         monkeypatch.setattr("dbhone.package.installing.os.geteuid", lambda: 0)
-        monkeypatch.setattr("dbhone.package.installing._SYSTEMD", root / "no-systemd")
+        monkeypatch.setattr(f"{_INSTANCES}._SYSTEMD", root / "no-systemd")
+        monkeypatch.setattr(f"{_INSTANCES}._PROC", root / "proc")
+        monkeypatch.setattr(f"{_INSTANCES}.sleep", lambda _: None)
+        monkeypatch.setattr(f"{_INSTANCES}._SILENCE", 3)
+        monkeypatch.setattr(f"{_INSTANCES}._RECOVERY", 6)
 
     def clusters(self, *lines: str) -> None:
         (self.root / "clusters").write_text("\n".join(lines) + "\n")

@@ -24,10 +24,11 @@ from dbhone.package.installing import (
     plan_replacement,
     uninstall,
 )
-from dbhone.session import Session
+from dbhone.package.service_instances import RunningInstance
+from dbhone.session import Notify, Session
 from dbhone.source.elf import machine_here
-from tests.files import put_program
-from tests.package.fakes import LANGUAGE, NEW, OLD, SERVER, Machine
+from tests.files import put, put_program
+from tests.package.fakes import LANGUAGE, NEW, OLD, PROGRAM, SERVER, Machine
 
 
 def checked(
@@ -108,25 +109,28 @@ def test_the_originals_come_back_if_the_disk_is_full_after_installing(
     machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The log of the restart cannot be written, but that of going back can."""
-    run, failures = installing._run, iter([full])
+    restart, failures = RunningInstance._restart, iter([full])
 
-    def run_on_a_full_disk(argv: tuple[str, ...], log: Path) -> None:
-        chosen = next(failures, run) if argv[0] == "pg_ctlcluster" else run
-        chosen(argv, log)
+    def restart_on_a_full_disk(instance: RunningInstance, log: Path, notify: Notify) -> None:
+        next(failures, restart)(instance, log, notify)
 
-    monkeypatch.setattr(installing, "_run", run_on_a_full_disk)
+    monkeypatch.setattr(RunningInstance, "_restart", restart_on_a_full_disk)
     with pytest.raises(PackageError, match=r"^no space left .*; the originals are restored"):
         install(planned(session), session, print)
     assert (machine.version, installed_servers(session)) == (OLD, {})
 
 
 def interrupted_after(program: str) -> Callable[[Command], process.Finished]:
-    """Return what runs a command, and is interrupted once a lasting one of this program ended."""
+    """Return what runs a command, and is interrupted once this program changed the machine.
+
+    Of pg_isready, which changes nothing, it is interrupted too.
+    """
     run = process.run
 
     def run_and_be_interrupted(command: Command) -> process.Finished:
         finished = run(command)
-        if command.lasting and command.argv[0] == program:
+        changes = command.lasting or program == "pg_isready"
+        if changes and command.argv[0] == program:
             raise KeyboardInterrupt
         return finished
 
@@ -137,10 +141,11 @@ def interrupted_after(program: str) -> Callable[[Command], process.Finished]:
 def test_who_interrupts_an_installation_is_told_the_way_back(
     machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch, stopped: str
 ) -> None:
+    plan = planned(session)
     with monkeypatch.context() as patched:
         patched.setattr(process, "run", interrupted_after(stopped))
         with pytest.raises(Interrupted, match="may be installed, and it was not checked") as error:
-            install(planned(session), session, print)
+            install(plan, session, print)
     assert error.value.hint == "'hone uninstall' restores the originals"
     assert machine.version == NEW
     uninstall("postgresql-15", session, print)
@@ -392,6 +397,92 @@ def test_older_packages_are_refused_with_what_to_make_one_of(
     assert error.value.hint.endswith(f"apt:{SERVER}=15.18-2.pgdg120+1")
 
 
+def test_a_server_that_recovers_is_waited_for(machine: Machine, session: Session) -> None:
+    plan, said = planned(session), list[str]()
+    machine.answers(2, 1, 1, 1, 0)
+    install(plan, session, said.append)
+    assert machine.version == NEW
+    assert said.count("15/main is recovering") == 1
+
+
+def test_a_server_that_never_takes_connections_again_has_failed(
+    machine: Machine, session: Session
+) -> None:
+    plan = planned(session)
+    machine.answers(*[1] * 6, 0)
+    with pytest.raises(PackageError, match=r"15/main does not accept .*; the originals are rest"):
+        install(plan, session, print)
+    assert machine.version == OLD
+
+
+def test_a_server_that_took_no_connections_before_is_not_blamed(
+    machine: Machine, session: Session
+) -> None:
+    """Such is a standby without hot_standby."""
+    said: list[str] = []
+    machine.answers(1)
+    install(planned(session), session, said.append)
+    assert machine.version == NEW
+    assert said[-1] == "15/main runs; it accepts no connections, as before"
+    uninstall(SERVER, session, said.append)
+    assert machine.version == OLD
+
+
+def test_a_server_without_a_process_has_failed_at_once(machine: Machine, session: Session) -> None:
+    plan = planned(session)
+    put_program(machine.bin / "pg_ctlcluster", f"rm -f {machine.root}/proc/1234/exe")
+    machine.answers(2, 0)
+    with pytest.raises(PackageError, match=r"15/main does not accept .*; the originals are rest"):
+        install(plan, session, print)
+
+
+def test_a_server_under_a_supervisor_is_not_restarted(machine: Machine, session: Session) -> None:
+    machine.clusters(f"15 main 5432 online,patroni postgres {machine.root}/data /log")
+    said: list[str] = []
+    install(planned(session), session, said.append)
+    assert "restart" not in machine.told
+    assert said[-1] == (
+        "15/main runs under patroni: have it restarted there; until then the old program runs"
+    )
+
+
+def test_a_server_that_its_service_did_not_restart_is_told(
+    machine: Machine, session: Session
+) -> None:
+    put_program(machine.bin / "pg_ctlcluster")
+    said: list[str] = []
+    install(planned(session), session, said.append)
+    assert said[-1].startswith("15/main runs under something else than its service")
+
+
+def test_a_server_that_the_packages_have_restarted_is_not_restarted_again(
+    machine: Machine, session: Session
+) -> None:
+    program = machine.root / "proc" / "1234" / "exe"
+    apt = machine.bin / "apt-get"
+    apt.write_text(apt.read_text().replace(" (deleted)", ""))
+    install(planned(session), session, print)
+    assert str(program.readlink()) == PROGRAM
+    assert "restart" not in machine.told
+
+
+def test_stopped_servers_do_not_matter_but_are_told_if_they_are_started(
+    machine: Machine, session: Session
+) -> None:
+    """One has a mount point without its data, which nothing can say anything of."""
+    empty = put(machine.root / "empty" / "file").parent
+    machine.clusters(
+        f"15 main 5432 online postgres {machine.root}/data /log",
+        f"15 other 5433 down postgres {empty} /log",
+    )
+    plan = planned(session)
+    assert plan.started == ("15/other",)
+    install(plan, session, print)
+    (machine.root / "data" / "PG_VERSION").unlink()
+    uninstall(SERVER, session, print)
+    assert machine.version == OLD
+
+
 def test_packages_that_are_held_are_replaced_and_held_again(
     machine: Machine, session: Session
 ) -> None:
@@ -432,6 +523,16 @@ def test_packages_that_are_half_installed_are_refused(machine: Machine, session:
 def test_other_services_are_not_restarted(machine: Machine, session: Session) -> None:
     install(planned(session), session, print)
     assert (machine.root / "needrestart").read_text() == "needrestart: 1\n"
+
+
+def test_the_users_variables_lead_to_no_other_server(
+    machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPORT", "5433")
+    plan = planned(session)
+    assert [each.accepted for each in plan.instances] == [True]
+    install(plan, session, print)
+    assert machine.version == NEW
 
 
 def test_what_the_distribution_has_updated_since_stays(machine: Machine, session: Session) -> None:

@@ -2,8 +2,8 @@
 
 apt is first asked what it would do: it must remove nothing. The originals are fetched and kept
 before anything changes. apt installs, and the distribution's own means restart its service. If a
-server does not take connections then, the originals come back at once. The package manager comes to
-its end however hone ends.
+server that took connections takes none then, the originals come back at once. The package manager
+comes to its end however hone ends.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from dbhone import process
-from dbhone.command import Command
 from dbhone.dbms.base import load_dbms
-from dbhone.dbms.base_service import DistributionService, ServiceInstance
+from dbhone.dbms.base_service import DistributionService
 from dbhone.errors import (
     HoneError,
     Interrupted,
@@ -31,29 +30,30 @@ from dbhone.package.archive import unpack
 from dbhone.package.checking import Checked
 from dbhone.package.content import PACKAGES
 from dbhone.package.originals import BinaryPackage, Originals, keep_originals, kept_originals
+from dbhone.package.service_instances import (
+    RunningInstance,
+    running,
+    started_by_scripts,
+)
 from dbhone.requirements import as_root
 from dbhone.session import Notify, Session
-from dbhone.untrusted_files import read_untrusted
-
-_SYSTEMD = Path("/run/systemd/system")
-_ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
-_TIMEOUT = 1800.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
     """Packages to install in the place of others.
 
-    ``server`` is the one with the server. ``instances`` run now, and have to run then. ``besides``
-    are the packages that apt installs because these need them. Of ``packages`` the user holds those
-    that are ``held``.
+    ``server`` is the one with the server. ``instances`` run now, and have to run then. ``started``
+    are those that the packages' scripts start besides. ``besides`` are the packages that apt
+    installs because these need them. Of ``packages`` the user holds those that are ``held``.
     """
 
     dbms: str
     series: str
     server: str
     packages: tuple[BinaryPackage, ...]
-    instances: tuple[ServiceInstance, ...]
+    instances: tuple[RunningInstance, ...]
+    started: tuple[str, ...] = ()
     besides: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
 
@@ -78,7 +78,9 @@ def plan_replacement(file: bytes, checked: Checked, session: Session) -> Replace
     server = service.package.format(series=series)
     packages = _of_the_server(server, _unpacked(file, session.workdir(PACKAGES)))
     package_manager.check_packages_are_whole()
-    instances = _running(service, series)
+    instances = running(service, series)
+    for instance in instances:
+        instance.check_data()
     _check_versions(server, packages)
     return Replacement(
         dbms=checked.dbms,
@@ -86,6 +88,7 @@ def plan_replacement(file: bytes, checked: Checked, session: Session) -> Replace
         server=server,
         packages=packages,
         instances=instances,
+        started=started_by_scripts(service, series),
         besides=package_manager.simulate(packages, _log(session)),
         held=package_manager.held(packages),
     )
@@ -186,11 +189,11 @@ def uninstall(server: str, session: Session, notify: Notify) -> None:
     It can be repeated after a break. Raises MachineError as apt and the service fail.
     """
     kept = kept_originals(session.home)[server]
-    _restore(kept, _running(_service(kept.dbms), kept.series), session, notify)
+    _restore(kept, running(_service(kept.dbms), kept.series), session, notify)
 
 
 def _restore(
-    kept: Originals, instances: tuple[ServiceInstance, ...], session: Session, notify: Notify
+    kept: Originals, instances: tuple[RunningInstance, ...], session: Session, notify: Notify
 ) -> None:
     plan = Replacement(
         dbms=kept.dbms,
@@ -206,58 +209,15 @@ def _restore(
 
 
 def _apply(plan: Replacement, session: Session, notify: Notify) -> None:
-    """Install packages, restart the instances, and check that they accept connections."""
+    """Install packages, and have the instances execute them and accept connections."""
     log = _log(session)
     package_manager.install(plan.packages, log, notify)
-    service = _service(plan.dbms)
-    systemd = ("systemctl", "restart", service.unit)
     for instance in plan.instances:
-        notify(f"restarting {instance.label}")
-        _run(instance.in_words(systemd if _SYSTEMD.is_dir() else service.restart), log)
-        _run(instance.in_words(service.ask), log)
+        instance.renew(log, notify)
 
 
 def _log(session: Session) -> Path:
     return session.home.logs / "install.log"
-
-
-def _run(argv: tuple[str, ...], log: Path) -> None:
-    """Run a program that changes the machine. Raises MachineError if it fails."""
-    command = Command(
-        argv=argv, cwd=Path("/"), env=_ENVIRONMENT, log=log, timeout=_TIMEOUT, lasting=True
-    )
-    finished = process.run(command)
-    if not finished.ok:
-        raise MachineError(f"{' '.join(argv[:2])} {finished.ending()}", log=log)
-
-
-def _running(service: DistributionService, series: str) -> tuple[ServiceInstance, ...]:
-    """Return the running instances of a series.
-
-    Raises UsageError for a data directory of them that another series has made.
-    """
-    printed = process.output_of(service.listing)
-    if printed is None:
-        raise MachineError(f"{service.listing[0]} does not report which servers there are")
-    own = [one for one in service.instances(printed) if one.series == series]
-    for instance in own:
-        if not instance.data.is_dir():
-            continue
-        made_by = _data_series(instance.data / service.data_series)
-        if made_by != series:
-            raise UsageError(
-                f"the data directory {instance.data} is of version {made_by}, which a server of"
-                f" {series} cannot read"
-            )
-    return tuple(one for one in own if one.running)
-
-
-def _data_series(file: Path) -> str:
-    """Return what a data directory, which is the servers' account's, says of itself."""
-    try:
-        return read_untrusted(file, limit=64).decode("ascii", "replace").strip()
-    except OSError as error:
-        raise MachineError(f"cannot read {file}: {error.strerror}") from error
 
 
 def _service(dbms: str) -> DistributionService:

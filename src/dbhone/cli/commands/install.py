@@ -45,6 +45,9 @@ def _tell(context: Context, plan: Replacement) -> None:
         context.tell(labelled("hold", f"{name} is held, and stays so"))
     names = listed([instance.label for instance in plan.instances]) or "none runs"
     context.tell(labelled("restart", names))
+    if plan.started:
+        text = f"{listed(plan.started)}: stopped now, but the packages' scripts start it"
+        context.tell(labelled("start", text))
 
 
 PLUGIN = command
