@@ -16,7 +16,7 @@ from dbhone.errors import ExperimentError, ServerError, UnknownName
 from dbhone.experiment import observe
 from dbhone.experiment.load import parse
 from dbhone.experiment.observe import ObserveOptions, RunObservation, pace
-from dbhone.experiment.server_pool import ServerPool
+from dbhone.experiment.server_pool import ServerPool, VerifiedServer
 from dbhone.experiment.server_target import ServerTarget
 from dbhone.instance.server import Server
 from dbhone.measurement.record import Warning
@@ -190,9 +190,9 @@ class TestRunObservation:
         process = ObservedProcess(WANTED)
         counters.lacks = ("status.b",)
 
-        def verify(_: object, ask: Callable[[Server], None]) -> dict[str, str]:
+        def verify(_: object, ask: Callable[[Server], None]) -> VerifiedServer:
             ask(process.server)
-            return {"all": "42"}
+            return VerifiedServer(answers={"all": "42"}, refusals=None)
 
         target = ServerTarget.__new__(ServerTarget)
         target._specs = dict.fromkeys(("old", "new"))  # type: ignore[assignment]

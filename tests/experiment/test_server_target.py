@@ -11,12 +11,15 @@ import pytest
 from dbhone.errors import ServerError
 from dbhone.experiment import server_target
 from dbhone.experiment.load import parse
+from dbhone.experiment.observe import RunObservation
 from dbhone.experiment.recorder import RunRecorder
+from dbhone.experiment.server_pool import ServerPool, ServerSpec, VerifiedServer
 from dbhone.experiment.server_specs import server_workload
 from dbhone.experiment.server_target import ServerTarget
 from dbhone.experiment.warnings import ServerSetup
 from dbhone.instance.running_settings import RunningSettings
 from dbhone.instance.server import Server
+from dbhone.measurement.record import Warning
 from tests.experiment.experiment_files import GOOD_SERVERS
 
 
@@ -54,3 +57,24 @@ def test_a_server_that_did_not_answer_is_asked_again_for_what_it_took(
     for _ in range(2):
         target._note_what_it_took("rel", server)
     assert kept == ["rel"], "once it has answered, it is asked no more"
+
+
+def test_what_the_base_refuses_is_told_at_once_and_kept_and_no_other_subject_s() -> None:
+    target = ServerTarget.__new__(ServerTarget)
+    target.experiment = parse(GOOD_SERVERS, name="x.toml")
+    base, other, *_ = (subject.name for subject in target.experiment.subjects)
+    assert base == target.experiment.base.name
+    found = VerifiedServer(answers={"1": "a"}, refusals="2 statements")
+    target._pool = cast("ServerPool", SimpleNamespace(verify=lambda *_: found))
+    target._observation = cast("RunObservation", SimpleNamespace(check=lambda _: None, ask=print))
+    target._specs = dict.fromkeys((base, other), cast("ServerSpec", None))
+    kept: list[Warning] = []
+    told: list[str] = []
+    recorder = SimpleNamespace(warn=kept.append, note=told.append)
+    target.recorder = cast("RunRecorder", recorder)
+    for name in (other, base):
+        assert target.verify(name) == {"1": "a"}
+    (warning,) = kept
+    assert warning.code == "refused-statements"
+    assert warning.text.endswith("the base refused 2 statements")
+    assert told == [warning.text]

@@ -25,6 +25,10 @@ function scripts.transactions.execute()
    return executed % 3 == 0 and "the server refused it" or nil
 end
 
+function scripts.transactions.another_way()
+   return false
+end
+
 local read = dofile
 function dofile(path)
    return scripts[path:match("(%w+)%.lua$")] or read(path)

@@ -26,6 +26,8 @@ CONTROL_CODES = (CONTROL_DIFFERS, CONTROL_NOISY)
 MANY_REFUSED = "many-refused"
 """The code of the warning that a server refused so much that ratios are of something else."""
 SOME_REFUSED = "refused-transactions"
+REFUSED_STATEMENTS = "refused-statements"
+"""The code of the warning that says what a server refused of a captured workload, and why."""
 FAILED_INVOCATIONS = "failed-invocations"
 """The code of the warning that a subject's server or driver failed in some blocks."""
 COMPILERS_DIFFER = "compilers-differ"
@@ -35,6 +37,7 @@ GRAVITY = (
     *CONTROL_CODES,
     MANY_REFUSED,
     SOME_REFUSED,
+    REFUSED_STATEMENTS,
     REJECTED,
     "failed-test",
     "subject-broken",

@@ -66,6 +66,14 @@ class ServerSpec:
         return self.plain or self.installation
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedServer:
+    """The digest of each answer of a server, and in words what it refused, None if nothing."""
+
+    answers: Mapping[str, str]
+    refusals: str | None
+
+
 class ServerPool:
     """Starts and loads servers for one session; ``clients`` drive them."""
 
@@ -218,8 +226,8 @@ class ServerPool:
 
     def verify(
         self, spec: ServerSpec, on_start: Callable[[Server], None] = lambda _server: None
-    ) -> dict[str, str]:
-        """Return the digest of each answer. Raises DriverError if the data is damaged.
+    ) -> VerifiedServer:
+        """Return what the server answers. Raises DriverError if the data is damaged.
 
         ``on_start`` gets the server once it has started.
         """
@@ -227,4 +235,6 @@ class ServerPool:
             on_start(server)
             printed = self.clients.verify(server)
             server.stop()
-        return self.workload.driver.answers(printed)
+        driver = self.workload.driver
+        refusals = driver.refusals(printed, self.workload.data)
+        return VerifiedServer(answers=driver.answers(printed), refusals=refusals)

@@ -31,7 +31,7 @@ from dbhone.experiment.target import (
     training_tasks,
 )
 from dbhone.experiment.trial import Announce, SubjectResult, Trial
-from dbhone.experiment.warnings import ServerSetup, running_note, settings_notes
+from dbhone.experiment.warnings import ServerSetup, refusals_note, running_note, settings_notes
 from dbhone.instance import open_files
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.memory import check_memory, server_memory_limits
@@ -234,9 +234,13 @@ class ServerTarget(Target):
         They read and write, on a fresh copy of the loaded data; consistency checks come last.
         Raises ExperimentError for a counter that no subject's server has, once all were asked.
         """
-        answers = self._pool.verify(self._specs[subject], partial(self._observation.ask, subject))
+        found = self._pool.verify(self._specs[subject], partial(self._observation.ask, subject))
         self._observation.check(tuple(self._specs))
-        return answers
+        if found.refusals is not None and subject == self.experiment.base.name:
+            warning = refusals_note(found.refusals)
+            self.recorder.warn(warning)
+            self.recorder.note(warning.text)
+        return found.answers
 
     def schedule(self) -> Schedule:
         """Return the suite's own steps. Their seconds are declared, so nothing is tried out."""

@@ -92,6 +92,9 @@ class Notes(Protocol):
     def detail(self) -> Notify:
         """Who is told what is being done."""
 
+    def note(self, text: str) -> None:
+        """Tell the user something now."""
+
     def warn(self, *warnings: Warning) -> None:
         """Keep warnings."""
 

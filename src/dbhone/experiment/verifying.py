@@ -52,6 +52,9 @@ class _NoRun:
 
     detail: Notify
 
+    def note(self, text: str) -> None:
+        """Tell nothing: the warnings tell it."""
+
     def warn(self, *warnings: Warning) -> None:
         """Tell them; nothing is kept."""
         for warning in warnings:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dbhone.analysis.gravity import FAILED_INVOCATIONS
+from dbhone.analysis.gravity import FAILED_INVOCATIONS, REFUSED_STATEMENTS
 from dbhone.analysis.rounds import log_rates, slice_seconds
 from dbhone.cpus import cpu_list
 from dbhone.dbms.base_protocol import Protocol
@@ -382,6 +382,14 @@ def varying_answers_note(varying: Sequence[str]) -> Warning:
         code="varying-answers",
         text=f"{count_of(len(varying), 'answer')} of the base itself varied when it was verified"
         f" twice, so that no other subject's was compared with it: {listed(varying)}",
+    )
+
+
+def refusals_note(refusals: str) -> Warning:
+    """Return the footnote on statements that the base refused when it was verified."""
+    return Warning(
+        code=REFUSED_STATEMENTS,
+        text=f"when it was verified on the beginning of the workload, the base refused {refusals}",
     )
 
 

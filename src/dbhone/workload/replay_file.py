@@ -24,7 +24,7 @@ from dbhone.workload.workload_file import Header, Template, Transaction, read_tr
 
 _MAGIC = b"DBHONE-1"
 _HEAD = struct.Struct("<8sIIQ")
-_STATEMENT = struct.Struct("<IIII")
+_STATEMENT = struct.Struct("<5I")
 _NULL = 0xFFFFFFFF
 _FAILED, _BOUND, _NAMED, _STABLE, _FRAME = 1, 2, 4, 8, 16
 _STRETCH = 20
@@ -121,7 +121,7 @@ def parts_of(header: Header) -> tuple[tuple[Part, ...], tuple[int, ...]]:
     parts = [
         Part(
             key=f"{at + 1}-{_key(text)}",
-            title=f"{weights[text]:.1%} · {_shortened(text)}",
+            title=f"{weights[text]:.1%} · {shortened(text)}",
             group=group_of(text),
         )
         for at, text in enumerate(heaviest)
@@ -142,7 +142,8 @@ def _normal(template: Template) -> str:
     return _ROWS.sub("(?…), …", _LIST.sub("?…", text))
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
+    """Return a template's text, cut off if it is long."""
     return text if len(text) <= 160 else text[:159] + "…"
 
 
@@ -214,7 +215,8 @@ class _Writer:
             flags = self._flags[one.template] | (_FAILED if one.failed else 0)
             if len(parameters) > _MOST_PARAMETERS:
                 raise UsageError("a statement of the workload has too many parameters")
-            yield _STATEMENT.pack(self._parts[one.template], flags, len(text), len(parameters))
+            part = self._parts[one.template]
+            yield _STATEMENT.pack(one.template, part, flags, len(text), len(parameters))
             yield _padded(text)
             for value in parameters:
                 if value is None:

@@ -350,6 +350,14 @@ class ServerDriver(Driver):
         """Return the digest of each printed answer. Raises DriverError if a check failed."""
         return read_answers(printed, self.name)
 
+    def refusals(self, printed: str, data: DataSet) -> str | None:
+        """Return in words what a server refused while it was verified, None if nothing.
+
+        Only where a workload was recorded can that be: a driver's own statements must succeed.
+        """
+        del printed, data
+        return None
+
 
 D = TypeVar("D", bound=Driver)
 M = TypeVar("M", bound=BaseModel)

@@ -18,6 +18,7 @@ from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
 from dbhone.units import size
 from dbhone.untrusted_files import walk
+from dbhone.workload.drivers._refusals import REFUSAL, refusals_in_words
 from dbhone.workload.drivers._sysbench_command import command_line, figures, with_used
 from dbhone.workload.drivers._sysbench_output import (
     error_in_output,
@@ -41,7 +42,7 @@ from dbhone.workload.workload_file import read_header
 
 _SCRIPTS = Path(__file__).resolve().parents[1] / "suites"
 _REPLAY = "replay.lua"
-_REPLAY_FORMAT = 4
+_REPLAY_FORMAT = 5
 """Counts up when files that were written for clients must be written again."""
 _LOADERS = 2
 _REFUSED = re.compile(r"refused: (\d+)\n")
@@ -281,6 +282,14 @@ class Replay(ServerDriver):
         own = _users(data)
         options = {"transactions": str(_prepared(own) / Half.EARLIER.value)}
         return command_line(program, own.scripts / "verify.lua", endpoint, options, "verify")
+
+    def answers(self, printed: str) -> dict[str, str]:
+        """Return the digest of each printed answer; an error is one, too."""
+        return super().answers(REFUSAL.sub("", printed))
+
+    def refusals(self, printed: str, data: DataSet) -> str | None:
+        """Return which statements failed that did not in the original."""
+        return refusals_in_words(printed, read_header(_users(data).workload).templates)
 
 
 def _check_dump(dump: Path) -> None:

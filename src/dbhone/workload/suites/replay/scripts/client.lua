@@ -52,8 +52,12 @@ local PREPARED_AT_MOST = 1000
 
 local TUPLES = 2
 local ERRORS = {[5] = true, [7] = true}
-local SQLSTATE = 67
+local SQLSTATE, MESSAGE = 67, 77
 local COPY = {[3] = true, [4] = true, [8] = true}
+local NO_TYPE = "42P18"
+local AMBIGUOUS = {["42725"] = true, ["42883"] = true}
+local TEXT, INTEGER, NUMERIC = 25, 23, 1700
+local INTEGER_DIGITS = 9
 
 local postgresql = {}
 postgresql.__index = postgresql
@@ -71,16 +75,19 @@ function postgresql.connect()
       error("the server lets no client in: " .. ffi.string(C.PQerrorMessage(con)), 0)
    end
    C.PQclear(C.PQexec(con, "SET client_min_messages = error"))
-   return setmetatable({con = con, prepared = {}, count = 0}, postgresql)
+   return setmetatable({con = con, prepared = {}, types = {}, count = 0}, postgresql)
 end
 
--- Return the SQLSTATE of a result that is an error, nil if it is none. READ gets any other.
+-- Return the SQLSTATE of a result that is an error, nil if it is none. READ gets any other. What an
+-- error says is the connection's MESSAGE.
 function postgresql:outcome(result, read)
    local status = C.PQresultStatus(result)
    local failure
    if ERRORS[status] or COPY[status] then
       local state = C.PQresultErrorField(result, SQLSTATE)
       failure = state ~= nil and ffi.string(state) or "?"
+      local message = C.PQresultErrorField(result, MESSAGE)
+      self.message = message ~= nil and ffi.string(message) or "?"
       if C.PQstatus(self.con) ~= 0 then
          error("the server closed the connection: " .. ffi.string(C.PQerrorMessage(self.con)), 0)
       end
@@ -97,23 +104,46 @@ end
 
 -- Statements of one template may differ in their literals, so that each text is prepared by itself.
 function postgresql:bound(named, sql, count, values, read)
-   if not named then
-      return self:outcome(C.PQexecParams(self.con, sql, count, nil, values, nil, nil, 0), read)
-   end
    local text = ffi.string(sql)
-   local name = self.prepared[text]
+   local types, name = self.types[text], self.prepared[text]
+   if not named or (not name and self.count >= PREPARED_AT_MOST) then
+      return self:outcome(C.PQexecParams(self.con, sql, count, types, values, nil, nil, 0), read)
+   end
    if not name then
-      if self.count >= PREPARED_AT_MOST then
-         return self:outcome(C.PQexecParams(self.con, sql, count, nil, values, nil, nil, 0), read)
-      end
       name = "hone" .. self.count
-      local failure = self:outcome(C.PQprepare(self.con, name, sql, 0, nil))
+      local failure = self:outcome(C.PQprepare(self.con, name, sql, types and count or 0, types))
       if failure then
          return failure
       end
       self.prepared[text], self.count = name, self.count + 1
    end
    return self:outcome(C.PQexecPrepared(self.con, name, count, values, nil, nil, 0), read)
+end
+
+-- Return a type for a value whose type the server does not find out, nought for none.
+local function type_of(value)
+   local digits = value ~= nil and ffi.string(value):match("^%-?(%d+%.?%d*)$")
+   if not digits then
+      return 0
+   end
+   return #digits <= INTEGER_DIGITS and not digits:find(".", 1, true) and INTEGER or NUMERIC
+end
+
+-- Return whether a statement that failed may be sent in another way: with types of parameters that
+-- the server did not find out, as the original's client had given them. Which, no log says.
+function postgresql:another_way(sql, count, values, failure)
+   local text = ffi.string(sql)
+   local types = self.types[text] or ffi.new("unsigned int[?]", count)
+   local unknown = failure == NO_TYPE and tonumber(self.message:match("%$(%d+)"))
+   local changed = false
+   for at = 0, count - 1 do
+      local found = unknown == at + 1 and TEXT or AMBIGUOUS[failure] and type_of(values[at]) or 0
+      if types[at] == 0 and found ~= 0 then
+         types[at], changed = found, true
+      end
+   end
+   self.types[text] = changed and types or self.types[text]
+   return changed
 end
 
 -- Call EACH with every row as a list of texts, false for NULL.
@@ -156,13 +186,18 @@ function mysql.connect()
    return setmetatable({con = con}, mysql)
 end
 
--- Return the number of the error that the last call met, nil if it met none.
+-- Return the number of the error that the last call met, nil if it met none. What it says is the
+-- connection's MESSAGE.
 function mysql:failure()
    local number = C.mysql_errno(self.con)
    if GONE[number] then
       error("the server closed the connection: " .. ffi.string(C.mysql_error(self.con)), 0)
    end
-   return number ~= 0 and tostring(number) or nil
+   if number == 0 then
+      return nil
+   end
+   self.message = ffi.string(C.mysql_error(self.con))
+   return tostring(number)
 end
 
 -- A procedure that is called has a result for each of its reads, and one for itself.
@@ -215,7 +250,7 @@ function client.query(con, sql)
       end)
    end)
    if failure then
-      error(string.format("%s failed: %s", sql:sub(1, 60), failure), 0)
+      error(string.format("%s failed: %s %s", sql:sub(1, 60), failure, con.message), 0)
    end
    return rows
 end

@@ -33,12 +33,13 @@ end
 
 local function replay()
    local generation, before = parts.generation(), counting.now()
-   local failed = false
-   next_transaction(function (head, sql)
+   local failed, again
+   local function execute(head, sql)
       local failure = transactions.execute(con, file, head, sql)
       local now = counting.now()
       failed = failure ~= nil and not is_expected(head)
-      if parts.generation() == generation then
+      again = failed and transactions.another_way(con, file, head, sql, failure)
+      if parts.generation() == generation and not again then
          local part = parts.counts[head.part]
          if failed then
             part.failed = part.failed + 1
@@ -48,10 +49,17 @@ local function replay()
       end
       before = now
       return not failed
-   end)
+   end
+   repeat
+      failed = false
+      next_transaction(execute, again)
+      if failed then
+         con:text("ROLLBACK", 8)
+         before = counting.now()
+      end
+   until not again
    if failed then
       refused = refused + 1
-      con:text("ROLLBACK", 8)
    end
    return not failed
 end

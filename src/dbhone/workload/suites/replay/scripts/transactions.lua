@@ -8,7 +8,7 @@ ffi.cdef[[
       char magic[8]; uint32_t parts, stretches; uint64_t index;
    };
    struct dbhone_statement {
-      uint32_t part, flags, length, parameters;
+      uint32_t template, part, flags, length, parameters;
    };
    int open(const char *path, int flags, ...);
    void *mmap(void *address, size_t length, int protection, int flags, int file, long offset);
@@ -62,8 +62,9 @@ local function stride(count)
    return coprime(math.max(1, math.floor(count * (math.sqrt(5) - 1) / 2 + 0.5)), count)
 end
 
--- Return a function that calls DO with every statement of the next transaction: its head, its
--- text, and how many parameters it has, which are in FILE.values. DO returns whether to go on.
+-- Return a function that calls DO with every statement of the next transaction, or AGAIN with those of
+-- the last one: its head, its text, and how many parameters it has, which are in FILE.values. DO
+-- returns whether to go on.
 -- The client is the NUMBER-th of so many CLIENTS, from nought, and all begin behind each other at the
 -- stretch FIRST. Each has stretches of its own first, so that nothing is replayed twice before all of
 -- it was replayed once, and then takes the others': a slow one does not change the shares for long.
@@ -75,7 +76,7 @@ function transactions.reader(file, first, number_of_client, clients, part, backw
    local far = clients and stride(count) or 1
    local parties, own = clients or 1, number_of_client or 0
    local index = own
-   local left, at = 0, 0
+   local left, at, start = 0, 0, 0
    local bytes, values = file.bytes, file.values
 
    local function number()
@@ -126,8 +127,12 @@ function transactions.reader(file, first, number_of_client, clients, part, backw
    end
 
    if not part then
-      return function (do_statement)
-         advance()
+      return function (do_statement, again)
+         if not again then
+            advance()
+            start = at
+         end
+         at = start
          walk(do_statement)
       end
    end
@@ -140,7 +145,7 @@ function transactions.reader(file, first, number_of_client, clients, part, backw
 
    -- Go to the next transaction that has a statement of the part.
    local function seek()
-      local start, begun = at, 0
+      local begun = 0
       found = false
       while not found do
          begun = begun + (left == 0 and 1 or 0)
@@ -151,11 +156,13 @@ function transactions.reader(file, first, number_of_client, clients, part, backw
          start = at
          walk(look)
       end
-      at = start
    end
 
-   return function (do_statement)
-      seek()
+   return function (do_statement, again)
+      if not again then
+         seek()
+      end
+      at = start
       walk(function (head, sql)
          if head.part == part or bit.band(head.flags, FRAME) ~= 0 then
             return do_statement(head, sql)
@@ -172,6 +179,12 @@ function transactions.execute(con, file, head, sql, read)
    end
    local named = bit.band(head.flags, transactions.NAMED) ~= 0
    return con:bound(named, sql, head.parameters, file.values, read)
+end
+
+-- Return whether a statement that failed may be sent in another way.
+function transactions.another_way(con, file, head, sql, failure)
+   return bit.band(head.flags, transactions.BOUND) ~= 0
+      and con:another_way(sql, head.parameters, file.values, failure)
 end
 
 return transactions

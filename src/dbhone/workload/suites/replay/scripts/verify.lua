@@ -1,7 +1,8 @@
 -- Replays the beginning of the workload by one client, and prints checksums of what the server
 -- answers: the command "verify". Two sound servers print the same.
 --
--- Each line is "answer NAME ROWS CHECKSUM". Answers that vary by themselves are not printed. Last
+-- Each line is "answer NAME ROWS CHECKSUM". Answers that vary by themselves are not printed. A line
+-- "refused TEMPLATE ERROR MESSAGE" is of a statement that failed and in the original did not. Last
 -- come the rows of each table, and "verified".
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)")
@@ -11,6 +12,7 @@ local transactions = dofile(here .. "transactions.lua")
 local tables = dofile(here .. "tables.lua")
 
 local STATEMENTS = 2000
+local LONGEST_MESSAGE = 300
 
 sysbench.cmdline.options = {
    transactions = {"the file with the transactions", ""},
@@ -31,8 +33,8 @@ local function replay(file)
    local asked, taken = 0, 0
    while asked < STATEMENTS and taken < STATEMENTS do
       taken = taken + 1
-      local failed = false
-      next_transaction(function (head, sql)
+      local failed, again
+      local function execute(head, sql)
          asked = asked + 1
          local stable = bit.band(head.flags, transactions.STABLE) ~= 0
          local failure = transactions.execute(con, file, head, sql, stable and read(asked) or nil)
@@ -40,11 +42,20 @@ local function replay(file)
             print(string.format("answer %d failed %s", asked, failure))
          end
          failed = failure ~= nil and bit.band(head.flags, transactions.FAILED) == 0
+         again = failed and transactions.another_way(con, file, head, sql, failure)
+         if failed and not again then
+            local message = con.message:gsub("%s+", " "):sub(1, LONGEST_MESSAGE)
+            print(string.format("refused %d %s %s", head.template, failure, message))
+         end
          return not failed
-      end)
-      if failed then
-         con:text("ROLLBACK", 8)
       end
+      repeat
+         failed = false
+         next_transaction(execute, again)
+         if failed then
+            con:text("ROLLBACK", 8)
+         end
+      until not again
    end
    con:text("ROLLBACK", 8)
 end

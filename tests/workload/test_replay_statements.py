@@ -1,0 +1,139 @@
+"""Statements and dumps with which a replay has difficulties, on real servers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from dbhone.workload import suite as suites
+from dbhone.workload.drivers.replay import PLUGIN, UsersData
+from dbhone.workload.replay_file import Half
+from dbhone.workload.workload_file import (
+    Header,
+    StatementKind,
+    Template,
+    Unread,
+    read_header,
+    written,
+)
+from tests.workload.live import Live, started
+
+pytestmark = pytest.mark.integration
+
+Asked = tuple[StatementKind, str, Sequence[str | None]]
+
+
+def workload_of(folder: Path, protocol: str, transactions: Sequence[Sequence[Asked]]) -> Path:
+    """Write a workload of two equal halves, each of these transactions."""
+    asked = [one for transaction in transactions for one in transaction]
+    texts = {text: at for at, text in enumerate(dict.fromkeys(text for _, text, _ in asked))}
+    kinds = {text: kind for kind, text, _ in asked}
+    path = folder / "a.workload"
+    with written(path) as writer:
+        for began in (1, 3):
+            for statements in transactions:
+                line = [[texts[text], 1, 0, list(values)] for _, text, values in statements]
+                writer.line(json.dumps([[0, began, line]]) + "\n")
+        writer.header = Header(
+            protocol=protocol,
+            anonymised=False,
+            began="2026-01-01",
+            first=1,
+            last=3,
+            cut=2,
+            timed=True,
+            sessions=1,
+            transactions=2 * len(transactions),
+            statements=2 * len(asked),
+            databases={},
+            left_out={},
+            unread=Unread(),
+            templates=tuple(
+                Template(
+                    pieces=(text,),
+                    kind=kinds[text],
+                    executions=2,
+                    microseconds=2,
+                    errors=0,
+                    inexact=False,
+                )
+                for text in texts
+            ),
+        )
+    return path
+
+
+def data_of(folder: Path, dump: Path, workload: Path) -> UsersData:
+    """Return a dump and a workload, prepared for clients."""
+    scripts = suites.load(str(workload)).scripts
+    data = UsersData(source=dump, workload=workload, scripts=scripts)
+    (folder / "clients").mkdir()
+    PLUGIN.materials(data).write(folder / "clients")
+    return data.with_materials(folder / "clients")
+
+
+def loaded(live: Live, data: UsersData) -> None:
+    live.printed(PLUGIN.load(live.program, live.endpoint, data))
+
+
+def printed(live: Live, data: UsersData) -> str:
+    """Return what is printed when the workload is verified."""
+    return live.printed(PLUGIN.verify(live.program, live.endpoint, data))
+
+
+def test_parameters_get_the_types_that_the_server_cannot_find_out(tmp_path: Path) -> None:
+    asked: list[Asked] = [
+        ("named", "SELECT count(*) FROM item WHERE $1 IS NULL OR name = $2", ["a", "a"]),
+        ("bound", "SELECT count(*) FROM item WHERE $1 IS NULL OR id = $2", [None, "1"]),
+        ("named", "SELECT $1 + $2", ["1", "2.5"]),
+        ("bound", "SELECT concat($1, $2)", ["a", "b"]),
+    ]
+    begin: Asked = ("text", "BEGIN", [])
+    end: Asked = ("text", "COMMIT", [])
+    dump = tmp_path / "a.sql"
+    dump.write_text("CREATE TABLE item (id int, name text);\nINSERT INTO item VALUES (1, 'a');\n")
+    with started("postgresql") as live:
+        transactions = [*([one] for one in asked), [begin, *asked, end]]
+        data = data_of(tmp_path, dump, workload_of(tmp_path, "postgresql", transactions))
+        loaded(live, data)
+        text = printed(live, data)
+        order = {"time": "1", "transactions": str(tmp_path / "clients" / Half.EARLIER)}
+        words = PLUGIN.verify(live.program, live.endpoint, data)
+        options = [word for word in words[2:-1] if not word.startswith("--transactions")]
+        replayed = live.printed(
+            (
+                *(words[0], str(data.scripts / "replay.lua"), *options),
+                *(f"--{name}={value}" for name, value in order.items()),
+                "run",
+            )
+        )
+    assert PLUGIN.refusals(text, data) is None, text
+    assert "refused: 0\n" in replayed
+
+
+@pytest.mark.parametrize(
+    ("dbms", "error"),
+    [("postgresql", "error 23503, insert"), ("mariadb", "error 1452, Cannot add")],
+)
+def test_what_is_refused_is_told_with_its_error(dbms: str, error: str, tmp_path: Path) -> None:
+    dump = tmp_path / "a.sql"
+    dump.write_text(
+        "CREATE TABLE parent (id int PRIMARY KEY);\n"
+        "CREATE TABLE child (id int, CONSTRAINT up FOREIGN KEY (id) REFERENCES parent (id));\n"
+    )
+    with started(dbms) as live:
+        protocol = live.endpoint.protocol.name
+        missing: Asked = ("text", "INSERT INTO child VALUES (5)", [])
+        sound: Asked = ("text", "SELECT count(*) FROM child", [])
+        path = workload_of(tmp_path, protocol, [[sound], [missing, sound]])
+        data = data_of(tmp_path, dump, path)
+        loaded(live, data)
+        told = PLUGIN.refusals(printed(live, data), data)
+    assert read_header(path).statements == 6
+    assert told is not None
+    assert " × " in told
+    assert error in told
+    assert "in: INSERT INTO child" in told
