@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from dbhone.workload import dumps
 from dbhone.workload import suite as suites
+from dbhone.workload.client_programs import postgresql_program
 from dbhone.workload.drivers.replay import PLUGIN, UsersData
 from dbhone.workload.replay_file import Half
 from dbhone.workload.workload_file import (
@@ -75,6 +77,12 @@ def data_of(folder: Path, dump: Path, workload: Path) -> UsersData:
     return data.with_materials(folder / "clients")
 
 
+def user_of(live: Live) -> tuple[str, ...]:
+    """Return how PostgreSQL's programs reach the server."""
+    endpoint = live.endpoint
+    return ("-h", str(endpoint.socket.parent), "-p", str(endpoint.port), "-U", endpoint.user)
+
+
 def loaded(live: Live, data: UsersData) -> None:
     live.printed(PLUGIN.load(live.program, live.endpoint, data))
 
@@ -137,3 +145,64 @@ def test_what_is_refused_is_told_with_its_error(dbms: str, error: str, tmp_path:
     assert " × " in told
     assert error in told
     assert "in: INSERT INTO child" in told
+
+
+_DEFINED = """
+/*!50001 CREATE VIEW `names` AS SELECT 1 AS `name`*/;
+CREATE TABLE `item` (`id` int PRIMARY KEY);
+CREATE TABLE `log` (`id` int);
+DELIMITER ;;
+/*!50003 CREATE*/ /*!50017 DEFINER=`app`@`%`*/ /*!50003 TRIGGER t AFTER INSERT ON item
+FOR EACH ROW INSERT INTO log VALUES (NEW.id) */;;
+DELIMITER ;
+/*!50001 DROP VIEW IF EXISTS `names`*/;
+/*!50001 CREATE ALGORITHM=UNDEFINED */
+/*!50013 DEFINER=`o``neil`@`10.0.0.%` SQL SECURITY DEFINER */
+/*!50001 VIEW `names` AS SELECT id AS name FROM item */;
+"""
+
+
+def test_the_accounts_of_a_dump_s_views_and_triggers_exist_and_cannot_log_in(
+    tmp_path: Path,
+) -> None:
+    dump = tmp_path / "a.sql"
+    dump.write_text(_DEFINED)
+    with started("mariadb") as live:
+        asked: list[Asked] = [
+            ("text", "INSERT INTO item VALUES (1)", []),
+            ("text", "SELECT * FROM names", []),
+        ]
+        path = workload_of(tmp_path, "mysql", [[one] for one in asked])
+        data = data_of(tmp_path, dump, path)
+        loaded(live, data)
+        first, *_ = printed(live, data).partition("refused")
+        locked = live.ask(
+            "SELECT COUNT(*) FROM mysql.global_priv WHERE User IN ('app', 'o`neil')"
+            " AND JSON_VALUE(Priv, '$.account_locked')"
+        )
+        assert live.ask("SELECT COUNT(*) FROM log") == ["1"]
+    assert "answer 2 1 " in first, "the first insertion succeeds, and the view is asked"
+    assert locked == ["2"]
+
+
+@pytest.mark.parametrize("is_custom", [True, False])
+def test_the_roles_of_policies_exist(is_custom: bool, tmp_path: Path) -> None:
+    dump = tmp_path / "a.dump"
+    with started("postgresql") as live:
+        first = live.in_database("first")
+        for statement in (
+            "CREATE ROLE app",
+            'CREATE ROLE "an other"',
+            "CREATE TABLE item (id int)",
+            "ALTER TABLE item ENABLE ROW LEVEL SECURITY",
+            'CREATE POLICY own ON item FOR SELECT TO app, "an other" USING (id > 0)',
+        ):
+            first.ask(statement)
+        kind = ("-Fc",) if is_custom else ()
+        program = postgresql_program("pg_dump")
+        first.printed((program, *kind, *user_of(first), "-f", str(dump), "first"))
+    with started("postgresql") as live:
+        live.printed(dumps.load_command(live.endpoint, dump))
+        roles = live.ask("SELECT count(*) FROM pg_roles WHERE rolname IN ('app', 'an other')")
+        assert roles == ["2"]
+        assert live.ask("SELECT count(*) FROM pg_policies") == ["1"]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process
+from dbhone.command import Command
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
 from dbhone.workload.client_programs import (
@@ -42,14 +45,24 @@ _PROGRAMS = (
 )
 _CUSTOM = b"PGDMP"
 _BEGINNING = 1 << 20
-_ROLE = re.compile(
-    r"^(?:ALTER [^;\n]* OWNER TO|GRANT [^;\n]* TO|REVOKE [^;\n]* FROM|ALTER DEFAULT PRIVILEGES"
-    r" FOR ROLE) (\"(?:[^\"]|\"\")+\"|\w+)",
-    re.MULTILINE,
+_NAME = r"(?:\"(?:[^\"]|\"\")+\"|\w+)"
+_NAMED_ROLES = re.compile(
+    r"(?:ALTER [^;\n]* OWNER TO|GRANT [^;\n]* TO|REVOKE [^;\n]* FROM|ALTER DEFAULT PRIVILEGES"
+    rf" FOR ROLE|CREATE POLICY {_NAME} ON {_NAME}\.{_NAME}(?: AS \w+)?(?: FOR \w+)? TO)"
+    rf" ({_NAME}(?:, {_NAME})*)"
 )
+_ROLE = re.compile(_NAME)
 _NO_ROLES = frozenset({"PUBLIC", "public", "CURRENT_USER", "SESSION_USER", "dbhone"})
 _PREDEFINED = ("pg_", '"pg_')
 _MOST_ROLES = 500
+_DEFINER = re.compile(r"(?:/\*M?!|CREATE ).*?\bDEFINER=(`(?:[^`]|``)+`@`(?:[^`]|``)+`)")
+_OWN_ACCOUNTS = ("`root`@`localhost`", "`mysql.", "`mariadb.")
+_LOCKED_ACCOUNT = (
+    "CREATE USER /*!50706 IF NOT EXISTS*/ /*M!100103 IF NOT EXISTS*/ {}"
+    " /*!50706 ACCOUNT LOCK*/ /*M!100402 ACCOUNT LOCK*/;\n"
+    "GRANT ALL ON *.* TO {};\n"
+)
+"""MariaDB skips the first kind of these comments, and MySQL the second."""
 _ERRORS = (
     re.compile(r"^psql:[^\n]*?: (?:ERROR|FATAL|error): +(.*)$", re.MULTILINE),
     re.compile(r"^psql: error: +(.*)$", re.MULTILINE),
@@ -97,18 +110,9 @@ def load_command(endpoint: Endpoint, dump: Path) -> tuple[str, ...]:
     """
     head = _head(dump)
     if endpoint.protocol.name == "postgresql":
-        reach = ("-h", str(endpoint.socket.parent), "-p", str(endpoint.port), "-U", endpoint.user)
-        if head.startswith(_CUSTOM):
-            program = postgresql_program("pg_restore")
-            options = ("--no-owner", "--no-privileges", "--exit-on-error", "--jobs=1")
-            return (program, *options, *reach, "-d", endpoint.database, str(dump))
-        _check_text(head, dump, "pg_dump")
-        roles = (f"CREATE ROLE {role}" for role in _roles(dump))
-        program = postgresql_program("psql")
-        commands = (word for role in roles for word in ("-c", role))
-        options = ("-X", "-q", "-v", "ON_ERROR_STOP=1")
-        return (program, *options, *reach, "-d", endpoint.database, *commands, "-f", str(dump))
+        return _postgresql_command(endpoint, dump, head)
     _check_text(head, dump, "mariadb-dump or mysqldump")
+    accounts = "".join(_LOCKED_ACCOUNT.format(name, name) for name in _definers(_lines(dump)))
     return (
         client_program(("mariadb", "mysql"), "mariadb-client-core"),
         "--no-defaults",
@@ -116,8 +120,34 @@ def load_command(endpoint: Endpoint, dump: Path) -> tuple[str, ...]:
         f"--socket={endpoint.socket}",
         f"--user={endpoint.user}",
         f"--database={endpoint.database}",
-        f"--execute=source {dump}",
+        f"--execute={accounts}source {dump}",
     )
+
+
+def _postgresql_command(endpoint: Endpoint, dump: Path, head: bytes) -> tuple[str, ...]:
+    where = (
+        *("-h", str(endpoint.socket.parent), "-p", str(endpoint.port)),
+        *("-U", endpoint.user, "-d", endpoint.database),
+    )
+    psql = (postgresql_program("psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", *where)
+    if not head.startswith(_CUSTOM):
+        _check_text(head, dump, "pg_dump")
+        return (*psql, *_creating(_roles(_lines(dump))), "-f", str(dump))
+    program, options = postgresql_program("pg_restore"), ("--no-owner", "--no-privileges")
+    schema = Command(
+        argv=(program, *options, "--schema-only", "-f", "-", str(dump)),
+        cwd=Path("/"),
+        isolated=True,
+    )
+    restore = (program, *options, "--exit-on-error", "--jobs=1", *where, str(dump))
+    roles = _roles(process.lines(schema))
+    if not roles:
+        return restore
+    return ("sh", "-ec", f"{shlex.join((*psql, *_creating(roles)))}\nexec {shlex.join(restore)}")
+
+
+def _creating(roles: Iterable[str]) -> tuple[str, ...]:
+    return tuple(word for role in roles for word in ("-c", f"CREATE ROLE {role}"))
 
 
 def error_of_dump(printed: str) -> DriverError | None:
@@ -168,14 +198,28 @@ def _check_text(head: bytes, dump: Path, maker: str) -> None:
         )
 
 
-def _roles(dump: Path) -> list[str]:
+def _lines(dump: Path) -> Iterator[str]:
+    with dump.open(encoding="utf-8", errors="replace") as file:
+        yield from file
+
+
+def _roles(lines: Iterable[str]) -> list[str]:
     """Return the roles that a dump in SQL names; without them it could not be restored."""
     roles: dict[str, None] = {}
-    with dump.open(encoding="utf-8", errors="replace") as file:
-        for line in file:
-            found = _ROLE.match(line)
-            if found is None or found[1] in _NO_ROLES or found[1].startswith(_PREDEFINED):
-                continue
-            if len(roles) < _MOST_ROLES:
-                roles[found[1]] = None
+    for line in lines:
+        found = _NAMED_ROLES.match(line)
+        for role in _ROLE.findall(found[1]) if found else ():
+            own = role in _NO_ROLES or role.startswith(_PREDEFINED)
+            if not own and len(roles) < _MOST_ROLES:
+                roles[role] = None
     return list(roles)
+
+
+def _definers(lines: Iterable[str]) -> list[str]:
+    """Return the accounts as which views, triggers and routines of a dump in SQL are executed.
+
+    Without them each use of those fails (error 1449).
+    """
+    found = filter(None, map(_DEFINER.match, lines))
+    names = dict.fromkeys(one[1] for one in found)
+    return [name for name in names if not name.startswith(_OWN_ACCOUNTS)][:_MOST_ROLES]
