@@ -28,6 +28,8 @@ from tests.compilation.plain_build import plain_build
 from tests.experiment.pretended import pretended_server
 from tests.instance import lives
 from tests.instance.conftest import skip_without_account
+from tests.workload.live import open_folder
+from tests.workload.written_workload import Asked, workload_of
 
 
 def test_of_the_settings_only_those_that_shape_data_hold_for_loading() -> None:
@@ -150,3 +152,24 @@ def test_servers_with_pages_of_two_sizes_have_data_of_their_own_and_answer_alike
     assert pool.verify(usual) == pool.verify(small)
     assert sorted(open_session_home.home.data.glob("mariadb-*")) == kept
     assert len(kept) == 2
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(shutil.which("sysbench") is None, reason="sysbench is not installed")
+def test_a_dump_of_several_databases_is_asked_in_its_first(open_session_home: Session) -> None:
+    skip_without_account(open_session_home)
+    spec = mariadb_with()
+    with open_folder() as folder:
+        asked: Asked = ("text", "SELECT * FROM orders", [])
+        workload = workload_of(folder, "mysql", [[asked]])
+        (folder / "a.sql").write_text(
+            "CREATE DATABASE shop;\nUSE `shop`;\nCREATE TABLE orders (id int);\n"
+            "CREATE DATABASE other;\nUSE `other`;\n"
+        )
+        suite = suites.load(str(workload))
+        driver = load_driver_of(ServerDriver, suite.driver)
+        scale = Scale(size="smoke", data={"dump": str(folder / "a.sql")})
+        asks = ServerWorkload(suite=suite, driver=driver, scale=scale)
+        found = ServerPool(open_session_home, asks, lambda _: None).verify(spec)
+    assert found.refusals is None
+    assert "answer `shop`.`orders`" in found.answers

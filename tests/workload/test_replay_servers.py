@@ -327,11 +327,11 @@ def test_every_result_of_a_procedure_is_read_before_the_next_statement() -> None
     ]
 
 
-def test_a_dump_with_an_error_is_told(kind: Kind, tmp_path: Path) -> None:
+def test_a_dump_with_an_error_is_told(kind: Kind, captured: UsersData, tmp_path: Path) -> None:
     broken = tmp_path / "broken.sql"
     broken.write_text("CREATE TABLE a (x int);\nINSERT INTO nosuch VALUES (1);\n")
     with started(kind.name) as live:  # type: ignore[attr-defined]
-        data = UsersData(source=broken, workload=broken, scripts=tmp_path)
+        data = UsersData(source=broken, workload=captured.workload, scripts=tmp_path)
         finished = live.command(PLUGIN.load(live.program, live.endpoint, data))
         error = PLUGIN.error_in_output(finished.text())
     assert error is not None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,59 +12,11 @@ from dbhone.workload import suite as suites
 from dbhone.workload.client_programs import postgresql_program
 from dbhone.workload.drivers.replay import PLUGIN, UsersData
 from dbhone.workload.replay_file import Half
-from dbhone.workload.workload_file import (
-    Header,
-    StatementKind,
-    Template,
-    Unread,
-    read_header,
-    written,
-)
+from dbhone.workload.workload_file import read_header
 from tests.workload.live import Live, started
+from tests.workload.written_workload import Asked, workload_of
 
 pytestmark = pytest.mark.integration
-
-Asked = tuple[StatementKind, str, Sequence[str | None]]
-
-
-def workload_of(folder: Path, protocol: str, transactions: Sequence[Sequence[Asked]]) -> Path:
-    """Write a workload of two equal halves, each of these transactions."""
-    asked = [one for transaction in transactions for one in transaction]
-    texts = {text: at for at, text in enumerate(dict.fromkeys(text for _, text, _ in asked))}
-    kinds = {text: kind for kind, text, _ in asked}
-    path = folder / "a.workload"
-    with written(path) as writer:
-        for began in (1, 3):
-            for statements in transactions:
-                line = [[texts[text], 1, 0, list(values)] for _, text, values in statements]
-                writer.line(json.dumps([[0, began, line]]) + "\n")
-        writer.header = Header(
-            protocol=protocol,
-            anonymised=False,
-            began="2026-01-01",
-            first=1,
-            last=3,
-            cut=2,
-            timed=True,
-            sessions=1,
-            transactions=2 * len(transactions),
-            statements=2 * len(asked),
-            databases={},
-            left_out={},
-            unread=Unread(),
-            templates=tuple(
-                Template(
-                    pieces=(text,),
-                    kind=kinds[text],
-                    executions=2,
-                    microseconds=2,
-                    errors=0,
-                    inexact=False,
-                )
-                for text in texts
-            ),
-        )
-    return path
 
 
 def data_of(folder: Path, dump: Path, workload: Path) -> UsersData:
@@ -206,3 +157,34 @@ def test_the_roles_of_policies_exist(is_custom: bool, tmp_path: Path) -> None:
         roles = live.ask("SELECT count(*) FROM pg_roles WHERE rolname IN ('app', 'an other')")
         assert roles == ["2"]
         assert live.ask("SELECT count(*) FROM pg_policies") == ["1"]
+
+
+@pytest.mark.parametrize("says_its_name", [True, False])
+def test_a_dump_of_mariadb_is_asked_by_the_name_of_its_database(
+    says_its_name: bool, tmp_path: Path
+) -> None:
+    dump = tmp_path / "a.sql"
+    name = "a `shop"
+    begin = "CREATE DATABASE `a ``shop`;\nUSE `a ``shop`;\n" if says_its_name else ""
+    dump.write_text(f"{begin}CREATE TABLE `orders` (`id` int);\n")
+    with started("mariadb") as live:
+        asked: list[Asked] = [
+            ("text", "SELECT * FROM `a ``shop`.orders", []),
+            ("text", "SELECT * FROM orders", []),
+        ]
+        databases = {"other" if says_its_name else name: 2, "third": 1}
+        path = workload_of(tmp_path, "mysql", [asked], databases)
+        data = data_of(tmp_path, dump, path)
+        assert data.asked_database == name
+        loaded(live, data)
+        there = replace(live, endpoint=replace(live.endpoint, database=name))
+        told = PLUGIN.refusals(printed(there, data), data)
+    assert told is None
+
+
+def test_a_dump_of_postgresql_is_asked_in_the_usual_database(tmp_path: Path) -> None:
+    dump = tmp_path / "a.sql"
+    dump.touch()
+    asked: Asked = ("text", "SELECT 1", [])
+    data = data_of(tmp_path, dump, workload_of(tmp_path, "postgresql", [[asked]], {"shop": 1}))
+    assert data.asked_database is None

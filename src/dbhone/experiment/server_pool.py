@@ -90,6 +90,10 @@ class ServerPool:
     def _folder(self) -> DataFolder | None:
         return self.workload.data.data_folder
 
+    @property
+    def _asked_database(self) -> str | None:
+        return self.workload.data.asked_database
+
     @contextlib.contextmanager
     def running(self, spec: ServerSpec, seed: int | None = None) -> Iterator[Server]:
         """Yield a started server on a fresh copy of the loaded data; stop it cleanly in the end.
@@ -123,7 +127,8 @@ class ServerPool:
                 env={**prepared_environment(place), **spec.env},
                 levers=spec.levers,
                 counters=spec.counters,
-                database=self._folder.database if self._folder else None,
+                # A dump makes its database itself: whoever restores it asks the usual one.
+                database=None if saved is None and not self._folder else self._asked_database,
             )
             with server:
                 yield server

@@ -56,6 +56,7 @@ _NO_ROLES = frozenset({"PUBLIC", "public", "CURRENT_USER", "SESSION_USER", "dbho
 _PREDEFINED = ("pg_", '"pg_')
 _MOST_ROLES = 500
 _DEFINER = re.compile(r"(?:/\*M?!|CREATE ).*?\bDEFINER=(`(?:[^`]|``)+`@`(?:[^`]|``)+`)")
+_USE = re.compile(r"^USE `((?:[^`]|``)+)`;", re.MULTILINE)
 _OWN_ACCOUNTS = ("`root`@`localhost`", "`mysql.", "`mariadb.")
 _LOCKED_ACCOUNT = (
     "CREATE USER /*!50706 IF NOT EXISTS*/ /*M!100103 IF NOT EXISTS*/ {}"
@@ -103,16 +104,29 @@ def dump_program(dbms: str, protocol: str) -> DumpProgram:
     return next((program for program in programs if program.dbms == dbms), programs[-1])
 
 
-def load_command(endpoint: Endpoint, dump: Path) -> tuple[str, ...]:
+def database_of_dump(dump: Path) -> str | None:
+    """Return the database that a dump of MySQL or MariaDB says it is of, None if it says none.
+
+    One by ``--databases`` says it. Raises UsageError if the dump cannot be read.
+    """
+    found = _USE.search(_head(dump).decode("utf-8", "replace"))
+    return found[1].replace("``", "`") if found else None
+
+
+def load_command(endpoint: Endpoint, dump: Path, database: str | None = None) -> tuple[str, ...]:
     """Return the command that restores a dump on the server, and stops at the first error.
 
+    A dump of MySQL or MariaDB is restored into the ``database``, if it does not say which it is of.
     Raises UsageError for a file that is not a dump, ToolError for a program that is missing.
     """
     head = _head(dump)
     if endpoint.protocol.name == "postgresql":
         return _postgresql_command(endpoint, dump, head)
     _check_text(head, dump, "mariadb-dump or mysqldump")
-    accounts = "".join(_LOCKED_ACCOUNT.format(name, name) for name in _definers(_lines(dump)))
+    before = "".join(_LOCKED_ACCOUNT.format(name, name) for name in _definers(_lines(dump)))
+    if database is not None and database_of_dump(dump) is None:
+        name = "`{}`".format(database.replace("`", "``"))
+        before += f"CREATE DATABASE IF NOT EXISTS {name};\nUSE {name};\n"
     return (
         client_program(("mariadb", "mysql"), "mariadb-client-core"),
         "--no-defaults",
@@ -120,7 +134,7 @@ def load_command(endpoint: Endpoint, dump: Path) -> tuple[str, ...]:
         f"--socket={endpoint.socket}",
         f"--user={endpoint.user}",
         f"--database={endpoint.database}",
-        f"--execute={accounts}source {dump}",
+        f"--execute={before}source {dump}",
     )
 
 

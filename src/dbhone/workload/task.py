@@ -87,6 +87,11 @@ class DataSet(ABC):
         """The data directory of which a copy takes the place of loading, None without one."""
         return None
 
+    @property
+    def asked_database(self) -> str | None:
+        """The database that clients ask once it is loaded, None for the server's usual one."""
+        return None if self.data_folder is None else self.data_folder.database
+
     def with_materials(self: D, folder: Path) -> D:
         """Return the same data, whose clients find their files in the folder."""
         del folder

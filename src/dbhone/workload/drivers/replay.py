@@ -35,7 +35,7 @@ from dbhone.workload.drivers.base import (
     text_of,
     validated,
 )
-from dbhone.workload.dumps import error_of_dump, load_command
+from dbhone.workload.dumps import database_of_dump, error_of_dump, load_command
 from dbhone.workload.replay_file import Half, parts_of, write_half
 from dbhone.workload.task import DataFolder, DataSet, Task
 from dbhone.workload.workload_file import read_header
@@ -45,6 +45,7 @@ _REPLAY = "replay.lua"
 _REPLAY_FORMAT = 5
 """Counts up when files that were written for clients must be written again."""
 _LOADERS = 2
+_SYSTEM_DATABASES = frozenset({"information_schema", "mysql", "performance_schema", "sys"})
 _REFUSED = re.compile(r"refused: (\d+)\n")
 
 
@@ -72,6 +73,21 @@ class UsersData(DataSet):
         return DataFolder(path=self.source, database=self.database)
 
     @property
+    def asked_database(self) -> str | None:
+        """That of a data directory, or of a dump of MySQL or MariaDB.
+
+        Statements may name the database. So it has its own name if the dump says that, else the
+        name of the one that most queries ask. A database of PostgreSQL sees no other, whatever its
+        name is.
+        """
+        if self.database is not None:
+            return self.database
+        protocol, usual = _protocol_and_usual_database(self.workload)
+        if protocol != "mysql":
+            return None
+        return database_of_dump(self.source) or (None if usual in _SYSTEM_DATABASES else usual)
+
+    @property
     def label(self) -> str:
         """The name and the size."""
         return f"{self.source.name} ({size(self.volume)})"
@@ -81,8 +97,9 @@ class UsersData(DataSet):
         """Where it is, how long, and when it was changed."""
         files = [path.lstat() for path in self._files]
         changed = max(status.st_mtime_ns for status in files)
-        name = () if self.database is None else (self.database, len(files))
-        return (str(self.source), sum(status.st_size for status in files), changed, *name)
+        name = () if self.asked_database is None else (self.asked_database,)
+        count = () if self.database is None else (len(files),)
+        return (str(self.source), sum(status.st_size for status in files), changed, *name, *count)
 
     @property
     def volume(self) -> float:
@@ -253,7 +270,7 @@ class Replay(ServerDriver):
     def load(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that restores the dump. Raises UsageError, ToolError."""
         del program
-        return load_command(endpoint, _users(data).source)
+        return load_command(endpoint, _users(data).source, data.asked_database)
 
     def load_scripts(self, data: DataSet) -> tuple[Path, ...]:
         """Return the scripts that settle; the dump itself is in the key of the data."""
@@ -322,7 +339,7 @@ def _check_folder(folder: Path) -> None:
 
 def _usual_database_for(workload: Path, folder: Path) -> str:
     """Return the database that most queries ask. Raises UsageError if the log names none."""
-    database = _usual_database(workload, workload.stat().st_mtime_ns)
+    _, database = _protocol_and_usual_database(workload)
     if database is None:
         raise UsageError(
             "the log does not say which database the queries ask",
@@ -331,12 +348,17 @@ def _usual_database_for(workload: Path, folder: Path) -> str:
     return database
 
 
+def _protocol_and_usual_database(workload: Path) -> tuple[str, str | None]:
+    """Return the protocol, and the database that most queries ask, None if the log names none."""
+    return _read_once(workload, workload.stat().st_mtime_ns)
+
+
 @functools.cache
-def _usual_database(workload: Path, changed: int) -> str | None:
-    """Return the database that most of a workload's queries ask, None if its log names none."""
+def _read_once(workload: Path, changed: int) -> tuple[str, str | None]:
     del changed
-    databases = read_header(workload).databases
-    return max(databases, key=lambda name: databases[name], default=None)
+    header = read_header(workload)
+    databases = header.databases
+    return header.protocol, max(databases, key=lambda name: databases[name], default=None)
 
 
 def _users(data: DataSet) -> UsersData:
