@@ -188,3 +188,18 @@ def test_a_dump_of_postgresql_is_asked_in_the_usual_database(tmp_path: Path) -> 
     asked: Asked = ("text", "SELECT 1", [])
     data = data_of(tmp_path, dump, workload_of(tmp_path, "postgresql", [[asked]], {"shop": 1}))
     assert data.asked_database is None
+
+
+@pytest.mark.parametrize("is_custom", [True, False])
+@pytest.mark.parametrize(("locale", "told"), [("C.UTF-8", "C.UTF-8"), ("C", None)])
+def test_a_locale_that_the_data_does_not_have_any_more_is_told(
+    is_custom: bool, locale: str, told: str | None, tmp_path: Path
+) -> None:
+    dump = tmp_path / "a.dump"
+    with started("postgresql") as live:
+        live.ask(f"CREATE DATABASE first TEMPLATE template0 LOCALE '{locale}'")
+        kind = ("-Fc",) if is_custom else ("--create",)
+        program = postgresql_program("pg_dump")
+        live.printed((program, *kind, *user_of(live), "-f", str(dump), "first"))
+    data = UsersData(source=dump, workload=dump, scripts=tmp_path)
+    assert data.other_locale == told

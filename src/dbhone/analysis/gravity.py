@@ -91,6 +91,7 @@ GRAVITY = (
     STALLED_TRIAL,
     ONE_BY_ONE,
     "suite-note",
+    "other-locale",
     "joined",
     SHORT_SLICES,
     INTERLEAVED_STEPS,

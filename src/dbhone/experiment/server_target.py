@@ -31,7 +31,13 @@ from dbhone.experiment.target import (
     training_tasks,
 )
 from dbhone.experiment.trial import Announce, SubjectResult, Trial
-from dbhone.experiment.warnings import ServerSetup, refusals_note, running_note, settings_notes
+from dbhone.experiment.warnings import (
+    ServerSetup,
+    locale_note,
+    refusals_note,
+    running_note,
+    settings_notes,
+)
 from dbhone.instance import open_files
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.memory import check_memory, server_memory_limits
@@ -163,6 +169,9 @@ class ServerTarget(Target):
         self._warn_of_observed_settings()
         if self.suite.note is not None:
             recorder.warn(Warning(code="suite-note", text=self.suite.note))
+        locale = workload.data.other_locale
+        if locale is not None:
+            recorder.warn(locale_note(locale))
         caches = self._caches(workload.cache_bytes)
         check_memory(tuple(caches.values()), one_by_one=experiment.one_by_one)
         self._specs |= self._limited(caches)

@@ -385,6 +385,16 @@ def varying_answers_note(varying: Sequence[str]) -> Warning:
     )
 
 
+def locale_note(locale: str) -> Warning:
+    """Return the footnote on the locale of the database of which a dump was restored."""
+    return Warning(
+        code="other-locale",
+        text=f"the dump is of a database with the locale {locale}, and was restored with the locale"
+        " C: texts are sorted byte by byte, and LIKE 'abc%' can use a usual index, which it cannot"
+        " with most locales",
+    )
+
+
 def refusals_note(refusals: str) -> Warning:
     """Return the footnote on statements that the base refused when it was verified."""
     return Warning(

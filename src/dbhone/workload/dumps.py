@@ -44,6 +44,7 @@ _PROGRAMS = (
     DumpProgram("mysql", "mysql", ("mysqldump", "--single-transaction", "--routines"), ".sql"),
 )
 _CUSTOM = b"PGDMP"
+_NOBODYS = ("--no-owner", "--no-privileges")
 _BEGINNING = 1 << 20
 _NAME = r"(?:\"(?:[^\"]|\"\")+\"|\w+)"
 _NAMED_ROLES = re.compile(
@@ -56,6 +57,7 @@ _NO_ROLES = frozenset({"PUBLIC", "public", "CURRENT_USER", "SESSION_USER", "dbho
 _PREDEFINED = ("pg_", '"pg_')
 _MOST_ROLES = 500
 _DEFINER = re.compile(r"(?:/\*M?!|CREATE ).*?\bDEFINER=(`(?:[^`]|``)+`@`(?:[^`]|``)+`)")
+_LOCALE = re.compile(r"^CREATE DATABASE .*\b(?:ICU_LOCALE|LC_COLLATE|LOCALE) = '([^']+)'", re.M)
 _USE = re.compile(r"^USE `((?:[^`]|``)+)`;", re.MULTILINE)
 _OWN_ACCOUNTS = ("`root`@`localhost`", "`mysql.", "`mariadb.")
 _LOCKED_ACCOUNT = (
@@ -138,6 +140,26 @@ def load_command(endpoint: Endpoint, dump: Path, database: str | None = None) ->
     )
 
 
+def other_locale_of_dump(dump: Path) -> str | None:
+    """Return the locale of the database that a dump of PostgreSQL is of, None for C.
+
+    None, too, for a dump that does not say it, as one in SQL does only if it creates the database.
+    Raises UsageError if it cannot be read, ToolError for a program that is missing.
+    """
+    head = _head(dump)
+    lines = head.decode("utf-8", "replace").splitlines()
+    if head.startswith(_CUSTOM):
+        lines = list(_schema(dump, "--create"))
+    found = next(filter(None, map(_LOCALE.match, lines)), None)
+    return found[1] if found and found[1] not in ("C", "POSIX") else None
+
+
+def _schema(dump: Path, *options: str) -> Iterator[str]:
+    """Yield the lines of a dump in the custom format as SQL, without its rows."""
+    argv = (postgresql_program("pg_restore"), *_NOBODYS, "--schema-only", *options, "-f", "-")
+    yield from process.lines(Command(argv=(*argv, str(dump)), cwd=Path("/"), isolated=True))
+
+
 def _postgresql_command(endpoint: Endpoint, dump: Path, head: bytes) -> tuple[str, ...]:
     where = (
         *("-h", str(endpoint.socket.parent), "-p", str(endpoint.port)),
@@ -147,14 +169,9 @@ def _postgresql_command(endpoint: Endpoint, dump: Path, head: bytes) -> tuple[st
     if not head.startswith(_CUSTOM):
         _check_text(head, dump, "pg_dump")
         return (*psql, *_creating(_roles(_lines(dump))), "-f", str(dump))
-    program, options = postgresql_program("pg_restore"), ("--no-owner", "--no-privileges")
-    schema = Command(
-        argv=(program, *options, "--schema-only", "-f", "-", str(dump)),
-        cwd=Path("/"),
-        isolated=True,
-    )
-    restore = (program, *options, "--exit-on-error", "--jobs=1", *where, str(dump))
-    roles = _roles(process.lines(schema))
+    options = (*_NOBODYS, "--exit-on-error", "--jobs=1")
+    restore = (postgresql_program("pg_restore"), *options, *where, str(dump))
+    roles = _roles(_schema(dump))
     if not roles:
         return restore
     return ("sh", "-ec", f"{shlex.join((*psql, *_creating(roles)))}\nexec {shlex.join(restore)}")

@@ -92,6 +92,11 @@ class DataSet(ABC):
         """The database that clients ask once it is loaded, None for the server's usual one."""
         return None if self.data_folder is None else self.data_folder.database
 
+    @property
+    def other_locale(self) -> str | None:
+        """The locale that the data had where it comes from, None if it has that still."""
+        return None
+
     def with_materials(self: D, folder: Path) -> D:
         """Return the same data, whose clients find their files in the folder."""
         del folder

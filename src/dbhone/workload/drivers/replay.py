@@ -35,7 +35,12 @@ from dbhone.workload.drivers.base import (
     text_of,
     validated,
 )
-from dbhone.workload.dumps import database_of_dump, error_of_dump, load_command
+from dbhone.workload.dumps import (
+    database_of_dump,
+    error_of_dump,
+    load_command,
+    other_locale_of_dump,
+)
 from dbhone.workload.replay_file import Half, parts_of, write_half
 from dbhone.workload.task import DataFolder, DataSet, Task
 from dbhone.workload.workload_file import read_header
@@ -86,6 +91,11 @@ class UsersData(DataSet):
         if protocol != "mysql":
             return None
         return database_of_dump(self.source) or (None if usual in _SYSTEM_DATABASES else usual)
+
+    @property
+    def other_locale(self) -> str | None:
+        """That of a dumped database of PostgreSQL."""
+        return None if self.data_folder else other_locale_of_dump(self.source)
 
     @property
     def label(self) -> str:
