@@ -135,7 +135,7 @@ def check_readable(paths: Iterable[Path]) -> None:
         if os.geteuid() == 0 and not path.stat().st_mode & stat.S_IROTH:
             raise MachineError(
                 f"strangers' programs run as an account of their own, which cannot read {path}",
-                hint=f"let others read it: chmod -R a+rX {path.parent}",
+                hint=f"let others read it: chmod a+r{'X' if path.is_dir() else ''} {path}",
             )
 
 

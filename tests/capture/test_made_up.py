@@ -25,9 +25,10 @@ from dbhone.capture.made_up import (
     write_made_up,
 )
 from dbhone.errors import UsageError
-from dbhone.workload.drivers.replay import PLUGIN, UsersData
+from dbhone.workload.drivers.replay import UsersData
 from tests.capture.addresses import address_of
 from tests.workload.live import started
+from tests.workload.written_workload import workload_of
 
 ROWS = st.integers(min_value=1, max_value=60)
 
@@ -299,8 +300,9 @@ def test_a_servers_own_tables_are_made_up_elsewhere(name: str) -> None:
         file = live.folder / "made-up.sql"
         file.write_text(dump)
         file.chmod(0o644)
-        data = UsersData(source=file, workload=file, scripts=file)
-        live.printed(PLUGIN.load(live.program, live.endpoint, data))
+        protocol = live.endpoint.protocol.name
+        workload = workload_of(live.folder, protocol, [[("text", "SELECT 1", [])]])
+        assert live.restore(UsersData(source=file, workload=workload, scripts=file)).ok
         for table, rows in expected.items():
             (found,) = live.ask(f"SELECT count(*) FROM {table}")
             assert int(found) == rows

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from dbhone.capture.capture import CaptureOptions, capture
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import KeptFile
 from dbhone.compilation.variant import parse_variant
-from dbhone.dbms.base_server import Installation
+from dbhone.dbms.base_server import Installation, ServerDbms
 from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.experiment.order import BlockSeed
 from dbhone.experiment.server_clients import ServerWorkload
@@ -30,6 +31,8 @@ from tests.instance import lives
 from tests.instance.conftest import skip_without_account
 from tests.workload.live import open_folder
 from tests.workload.written_workload import Asked, workload_of
+
+GENERAL_LOG = Path(__file__).parents[1] / "golden" / "capture" / "mariadb-10.11-general.log"
 
 
 def test_of_the_settings_only_those_that_shape_data_hold_for_loading() -> None:
@@ -115,15 +118,49 @@ def test_the_server_of_a_build_tells_its_source(tmp_path: Path) -> None:
 
 def mariadb_with(**settings: str) -> ServerSpec:
     """Return this machine's MariaDB with these settings; skip the test where there is none."""
-    dbms = lives.Mariadb()
-    installation = lives.installed(dbms, lives.MARIADB)
+    return server_with(lives.Mariadb(), lives.MARIADB, settings)
+
+
+def postgresql_with(**settings: str) -> ServerSpec:
+    return server_with(lives.Postgresql(), lives.POSTGRESQL, settings)
+
+
+def server_with(dbms: ServerDbms, prefix: Path, settings: dict[str, str]) -> ServerSpec:
+    installation = lives.installed(dbms, prefix)
     if installation is None:
-        pytest.skip("MariaDB is not installed")
+        pytest.skip(f"{dbms.title} is not installed")
     return ServerSpec(
         dbms=dbms,
         installation=installation,
         settings=tuple(RequestedSetting(name=name, value=settings[name]) for name in settings),
     )
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(shutil.which("sysbench") is None, reason="sysbench is not installed")
+@pytest.mark.parametrize("name", ["mariadb", "postgresql"])
+def test_a_dump_that_only_its_owner_can_read_is_restored(
+    open_session_home: Session, tmp_path: Path, name: str
+) -> None:
+    skip_without_account(open_session_home)
+    capture((GENERAL_LOG,), tmp_path / "shop.workload", CaptureOptions())
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    dump = closed / "shop.sql"
+    dump.write_text("CREATE TABLE orders (id int);\nINSERT INTO orders VALUES (1), (2), (3);\n")
+    dump.chmod(0o600)
+    suite = suites.load(str(tmp_path / "shop.workload"))
+    driver = load_driver_of(ServerDriver, suite.driver)
+    scale = Scale(size="smoke", data={"dump": str(dump)})
+    workload = ServerWorkload(suite=suite, driver=driver, scale=scale)
+    pool = ServerPool(open_session_home, workload, lambda _: None)
+    spec = mariadb_with() if name == "mariadb" else postgresql_with()
+    table = "sbtest.orders" if name == "mariadb" else "orders"
+    with (
+        pool.running(spec) as server,
+        contextlib.closing(connect(server.endpoint)) as client,
+    ):
+        assert [int(str(n)) for (n,) in client.ask(f"SELECT count(*) FROM {table}")] == [3]
 
 
 def page_size(pool: ServerPool, spec: ServerSpec) -> int:

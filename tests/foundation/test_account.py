@@ -13,6 +13,7 @@ from dbhone.account import (
     SHARED_GROUP,
     Account,
     check_reachable,
+    check_readable,
     lendable,
     own,
     take_back,
@@ -38,6 +39,15 @@ def test_a_folder_that_the_account_cannot_enter_is_named(tmp_path: Path) -> None
     check_reachable(inner, None)
     check_reachable(Path("/"), stranger)
     check_reachable(inner, lendable(LENT[0]))  # it lives in sandboxes
+
+
+@as_root
+def test_who_is_to_let_others_read_a_file_is_told_to_open_that_file_alone(tmp_path: Path) -> None:
+    script = tmp_path / "script.lua"
+    script.touch(mode=0o600)
+    with pytest.raises(MachineError, match="cannot read") as caught:
+        check_readable((script,))
+    assert caught.value.hint == f"let others read it: chmod a+r {script}"
 
 
 def test_the_owners_bits_decide_for_the_owner(tmp_path: Path) -> None:

@@ -19,12 +19,15 @@ from dbhone.dbms.base_protocol import Endpoint
 from dbhone.dbms.base_server import Installation, ServerDbms, SizingHints, server_systems
 from dbhone.home import Home
 from dbhone.instance import data, settings
+from dbhone.instance.client import connect
 from dbhone.instance.place import opened_place
 from dbhone.instance.server import Server
 from dbhone.process import Finished, run
 from dbhone.session import Session, open_session
 from dbhone.workload.drive import DriverCommand
 from dbhone.workload.drivers.base import Chunk, DriverRequest, ServerDriver, StepResult
+from dbhone.workload.drivers.replay import PLUGIN as REPLAY
+from dbhone.workload.drivers.replay import UsersData
 from dbhone.workload.drivers.sysbench import PLUGIN, Tables
 from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import DataSet, Task
@@ -49,11 +52,11 @@ class Live:
     def program(self) -> Path:
         return self.built or Path(shutil.which(self.driver.program) or self.driver.program)
 
-    def command(self, argv: tuple[str, ...]) -> Finished:
-        return run(Command(argv=argv, cwd=self.folder, isolated=True, timeout=120.0))
+    def command(self, argv: tuple[str, ...], stdin: Path | None = None) -> Finished:
+        return run(Command(argv=argv, cwd=self.folder, isolated=True, timeout=120.0, stdin=stdin))
 
-    def printed(self, argv: tuple[str, ...]) -> str:
-        finished = self.command(argv)
+    def printed(self, argv: tuple[str, ...], stdin: Path | None = None) -> str:
+        finished = self.command(argv, stdin)
         assert finished.ok, finished.text()
         return finished.text()
 
@@ -68,6 +71,13 @@ class Live:
         """Return the server with a new database."""
         self.ask(f"CREATE DATABASE {name}")
         return replace(self, endpoint=replace(self.endpoint, database=name))
+
+    def restore(self, data: UsersData) -> Finished:
+        """Restore a dump."""
+        with contextlib.closing(connect(self.endpoint)) as client:
+            for statement in REPLAY.statements_before(self.endpoint, data):
+                client.tell(statement)
+        return self.command(REPLAY.load(self.program, self.endpoint, data), data.source)
 
     def load(self, tables: DataSet) -> None:
         self.printed(self.driver.load(self.program, self.endpoint, tables))

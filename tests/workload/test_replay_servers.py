@@ -164,7 +164,7 @@ def captured(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> UsersData:
 def server(kind: Kind, captured: UsersData) -> Iterator[Postgresql | Mariadb]:
     """Return another server, with the dump restored."""
     with started(kind.name) as live:  # type: ignore[attr-defined]
-        live.printed(PLUGIN.load(live.program, live.endpoint, captured))
+        assert live.restore(captured).ok
         live.printed(PLUGIN.finish_background_work(live.program, live.endpoint, captured))
         yield kind(live)
 
@@ -308,7 +308,7 @@ def test_two_servers_with_the_same_dump_answer_alike(
         return PLUGIN.answers(printed)
 
     with started(kind.name) as live:  # type: ignore[attr-defined]
-        live.printed(PLUGIN.load(live.program, live.endpoint, captured))
+        assert live.restore(captured).ok
         first = verified(live)
     assert verified(server.live) == first
 
@@ -332,7 +332,7 @@ def test_a_dump_with_an_error_is_told(kind: Kind, captured: UsersData, tmp_path:
     broken.write_text("CREATE TABLE a (x int);\nINSERT INTO nosuch VALUES (1);\n")
     with started(kind.name) as live:  # type: ignore[attr-defined]
         data = UsersData(source=broken, workload=captured.workload, scripts=tmp_path)
-        finished = live.command(PLUGIN.load(live.program, live.endpoint, data))
+        finished = live.restore(data)
         error = PLUGIN.error_in_output(finished.text())
     assert error is not None
     assert "nosuch" in error.message

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.workload import dumps
 from dbhone.workload import suite as suites
 from dbhone.workload.client_programs import postgresql_program
 from dbhone.workload.drivers.replay import PLUGIN, UsersData
@@ -35,7 +34,8 @@ def user_of(live: Live) -> tuple[str, ...]:
 
 
 def loaded(live: Live, data: UsersData) -> None:
-    live.printed(PLUGIN.load(live.program, live.endpoint, data))
+    finished = live.restore(data)
+    assert finished.ok, finished.text()
 
 
 def printed(live: Live, data: UsersData) -> str:
@@ -153,7 +153,8 @@ def test_the_roles_of_policies_exist(is_custom: bool, tmp_path: Path) -> None:
         program = postgresql_program("pg_dump")
         first.printed((program, *kind, *user_of(first), "-f", str(dump), "first"))
     with started("postgresql") as live:
-        live.printed(dumps.load_command(live.endpoint, dump))
+        workload = workload_of(tmp_path, "postgresql", [[("text", "SELECT 1", [])]])
+        loaded(live, data_of(tmp_path, dump, workload))
         roles = live.ask("SELECT count(*) FROM pg_roles WHERE rolname IN ('app', 'an other')")
         assert roles == ["2"]
         assert live.ask("SELECT count(*) FROM pg_policies") == ["1"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from dbhone.errors import DriverError
 from dbhone.experiment.model import TrainingCommand
 from dbhone.experiment.order import BlockSeed
 from dbhone.files import digest_of
+from dbhone.instance.client import connect
 from dbhone.instance.programs import keep_log
 from dbhone.instance.server import Server
 from dbhone.program_folders import program_folders
@@ -111,8 +113,14 @@ class ServerClients:
 
     def load(self, server: Server, content: DataSet) -> None:
         """Load the server with data. Raises DriverError, ServerError."""
-        loading = self.workload.driver.load(self.program, server.endpoint, content)
-        self._run_driver(server, loading, "loading")
+        driver = self.workload.driver
+        statements = driver.statements_before(server.endpoint, content)
+        if statements:
+            with contextlib.closing(connect(server.endpoint)) as client:
+                for statement in statements:
+                    client.tell(statement)
+        loading = driver.load(self.program, server.endpoint, content)
+        self._run_driver(server, loading, "loading", stdin=driver.load_input(content))
 
     def finish_background_work(self, server: Server, content: DataSet | None = None) -> None:
         """Let the server finish what a load or writes left behind, and return when it has.
@@ -124,7 +132,9 @@ class ServerClients:
         argv = driver.finish_background_work(self.program, server.endpoint, content)
         self._run_driver(server, argv, "settling")
 
-    def _run_driver(self, server: Server, argv: tuple[str, ...], doing: str) -> str:
+    def _run_driver(
+        self, server: Server, argv: tuple[str, ...], doing: str, *, stdin: Path | None = None
+    ) -> str:
         """Run the driver for something that is not measured; return what it printed."""
         command = Command(
             argv=argv,
@@ -132,6 +142,7 @@ class ServerClients:
             env={"LC_ALL": "C"},
             isolated=True,
             timeout=_LOAD_TIMEOUT,
+            stdin=stdin,
             sandbox=self._client_sandbox(server),
             tenant=self._client_tenant(server),
         )

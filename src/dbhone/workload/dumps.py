@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,8 +61,8 @@ _USE = re.compile(r"^USE `((?:[^`]|``)+)`;", re.MULTILINE)
 _OWN_ACCOUNTS = ("`root`@`localhost`", "`mysql.", "`mariadb.")
 _LOCKED_ACCOUNT = (
     "CREATE USER /*!50706 IF NOT EXISTS*/ /*M!100103 IF NOT EXISTS*/ {}"
-    " /*!50706 ACCOUNT LOCK*/ /*M!100402 ACCOUNT LOCK*/;\n"
-    "GRANT ALL ON *.* TO {};\n"
+    " /*!50706 ACCOUNT LOCK*/ /*M!100402 ACCOUNT LOCK*/",
+    "GRANT ALL ON *.* TO {}",
 )
 """MariaDB skips the first kind of these comments, and MySQL the second."""
 _ERRORS = (
@@ -71,7 +70,6 @@ _ERRORS = (
     re.compile(r"^psql: error: +(.*)$", re.MULTILINE),
     re.compile(r"^pg_restore: error: +(.*)$", re.MULTILINE),
     re.compile(r"^(ERROR \d+ \(\w+\)[^\n]*)$", re.MULTILINE),
-    re.compile(r"^(ERROR: Failed to open file[^\n]*)$", re.MULTILINE),
 )
 _NEWER = re.compile(
     r"unsupported version \(|unrecognized configuration parameter|invalid command \\restrict"
@@ -82,7 +80,10 @@ _LISTED = re.compile(r"^\d+; \d+ \d+ EXTENSION - (\S+)", re.MULTILINE)
 _ROWS = re.compile(r"^(?:COPY|INSERT INTO) ", re.MULTILINE)
 _NO_EXTENSION = re.compile(r"extension \"[^\"]+\" is not available|extension control file")
 _HINT = "dump the database whole, as its owner sees it, and try the dump on an empty database"
-_NEWER_HINT = "the dump seems to be of a newer version than the server, or than the client programs"
+_NEWER_HINT = (
+    "the dump seems to be of a newer version than the server, or than the client programs;"
+    " those for PostgreSQL 15 are in the package postgresql-client-15"
+)
 EXTENSIONS_HINT = (
     "hone's own build of PostgreSQL has no extension but plpgsql; builds by Debian's rules have"
     " those of PostgreSQL's source, but not PostGIS or others: 'hone tune --packaging deb', or"
@@ -115,28 +116,61 @@ def database_of_dump(dump: Path) -> str | None:
     return found[1].replace("``", "`") if found else None
 
 
+def statements_before(
+    endpoint: Endpoint, dump: Path, database: str | None = None
+) -> tuple[str, ...]:
+    """Return what a server must be told before a dump is restored on it.
+
+    That makes the roles and accounts that the dump names, and the ``database`` into which a dump of
+    MySQL or MariaDB is restored that does not say which it is of. Raises UsageError for a file that
+    is not a dump.
+    """
+    if endpoint.protocol.name == "postgresql":
+        custom = _head(dump).startswith(_CUSTOM)
+        roles = _roles(_schema(dump) if custom else _lines(dump))
+        return tuple(f"CREATE ROLE {role}" for role in roles)
+    accounts = _definers(_lines(dump))
+    made = [one.format(name) for name in accounts for one in _LOCKED_ACCOUNT]
+    if _makes_database(dump, database):
+        made.append(
+            "CREATE DATABASE IF NOT EXISTS `{}`".format((database or "").replace("`", "``"))
+        )
+    return tuple(made)
+
+
+def _makes_database(dump: Path, database: str | None) -> bool:
+    return database is not None and database_of_dump(dump) is None
+
+
 def load_command(endpoint: Endpoint, dump: Path, database: str | None = None) -> tuple[str, ...]:
     """Return the command that restores a dump on the server, and stops at the first error.
 
-    A dump of MySQL or MariaDB is restored into the ``database``, if it does not say which it is of.
-    Raises UsageError for a file that is not a dump, ToolError for a program that is missing.
+    The program reads the dump from its standard input, which hone opens: the account that it runs
+    as need not be able to. A dump of MySQL or MariaDB is restored into the ``database``, if it does
+    not say which it is of. Raises UsageError for a file that is not a dump, ToolError for a program
+    that is missing.
     """
     head = _head(dump)
     if endpoint.protocol.name == "postgresql":
-        return _postgresql_command(endpoint, dump, head)
+        where = (
+            *("-h", str(endpoint.socket.parent), "-p", str(endpoint.port)),
+            *("-U", endpoint.user, "-d", endpoint.database),
+        )
+        if head.startswith(_CUSTOM):
+            program = postgresql_program("pg_restore")
+            return (program, *_NOBODYS, "--exit-on-error", "--jobs=1", *where)
+        _check_text(head, dump, "pg_dump")
+        program = postgresql_program("psql")
+        return (program, "-X", "-q", "-v", "ON_ERROR_STOP=1", *where, "-f", "-")
     _check_text(head, dump, "mariadb-dump or mysqldump")
-    before = "".join(_LOCKED_ACCOUNT.format(name, name) for name in _definers(_lines(dump)))
-    if database is not None and database_of_dump(dump) is None:
-        name = "`{}`".format(database.replace("`", "``"))
-        before += f"CREATE DATABASE IF NOT EXISTS {name};\nUSE {name};\n"
+    into = database if database and _makes_database(dump, database) else endpoint.database
     return (
         client_program(("mariadb", "mysql"), "mariadb-client-core"),
         "--no-defaults",
         "--default-character-set=utf8mb4",
         f"--socket={endpoint.socket}",
         f"--user={endpoint.user}",
-        f"--database={endpoint.database}",
-        f"--execute={before}source {dump}",
+        f"--database={into}",
     )
 
 
@@ -158,27 +192,6 @@ def _schema(dump: Path, *options: str) -> Iterator[str]:
     """Yield the lines of a dump in the custom format as SQL, without its rows."""
     argv = (postgresql_program("pg_restore"), *_NOBODYS, "--schema-only", *options, "-f", "-")
     yield from process.lines(Command(argv=(*argv, str(dump)), cwd=Path("/"), isolated=True))
-
-
-def _postgresql_command(endpoint: Endpoint, dump: Path, head: bytes) -> tuple[str, ...]:
-    where = (
-        *("-h", str(endpoint.socket.parent), "-p", str(endpoint.port)),
-        *("-U", endpoint.user, "-d", endpoint.database),
-    )
-    psql = (postgresql_program("psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", *where)
-    if not head.startswith(_CUSTOM):
-        _check_text(head, dump, "pg_dump")
-        return (*psql, *_creating(_roles(_lines(dump))), "-f", str(dump))
-    options = (*_NOBODYS, "--exit-on-error", "--jobs=1")
-    restore = (postgresql_program("pg_restore"), *options, *where, str(dump))
-    roles = _roles(_schema(dump))
-    if not roles:
-        return restore
-    return ("sh", "-ec", f"{shlex.join((*psql, *_creating(roles)))}\nexec {shlex.join(restore)}")
-
-
-def _creating(roles: Iterable[str]) -> tuple[str, ...]:
-    return tuple(word for role in roles for word in ("-c", f"CREATE ROLE {role}"))
 
 
 def error_of_dump(printed: str) -> DriverError | None:

@@ -311,6 +311,19 @@ class ServerDriver(Driver):
     def load(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command line that loads the data."""
 
+    def statements_before(self, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
+        """Return the statements that the server must be told before this command; usually none."""
+        del endpoint, data
+        return ()
+
+    def load_input(self, data: DataSet) -> Path | None:
+        """Return the file that this command reads from its standard input, None if it reads none.
+
+        hone opens it, so that only hone needs to be able to.
+        """
+        del data
+        return None
+
     @abstractmethod
     def load_scripts(self, data: DataSet) -> tuple[Path, ...]:
         """Return the files that decide what is loaded; kept data is valid until they change."""

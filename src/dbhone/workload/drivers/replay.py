@@ -40,6 +40,7 @@ from dbhone.workload.dumps import (
     error_of_dump,
     load_command,
     other_locale_of_dump,
+    statements_before,
 )
 from dbhone.workload.replay_file import Half, parts_of, write_half
 from dbhone.workload.task import DataFolder, DataSet, Task
@@ -282,6 +283,17 @@ class Replay(ServerDriver):
         del program
         return load_command(endpoint, _users(data).source, data.asked_database)
 
+    def statements_before(self, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
+        """Return what makes the roles, accounts and the database that the dump takes for granted.
+
+        Raises UsageError.
+        """
+        return statements_before(endpoint, _users(data).source, data.asked_database)
+
+    def load_input(self, data: DataSet) -> Path:
+        """Return the dump."""
+        return _users(data).source
+
     def load_scripts(self, data: DataSet) -> tuple[Path, ...]:
         """Return the scripts that settle; the dump itself is in the key of the data."""
         return with_used(_users(data).scripts / "settle.lua")
@@ -293,10 +305,9 @@ class Replay(ServerDriver):
         return (own.workload, *with_used(own.scripts / _REPLAY))
 
     def readable(self, data: DataSet) -> tuple[Path, ...]:
-        """Return the scripts, the dump, and what was written for clients."""
+        """Return the scripts, and what was written for clients."""
         own = _users(data)
-        dump = () if own.data_folder else (own.source,)
-        return (_SCRIPTS, *dump, *((own.prepared,) if own.prepared else ()))
+        return (_SCRIPTS, *((own.prepared,) if own.prepared else ()))
 
     def finish_background_work(
         self, program: Path, endpoint: Endpoint, data: DataSet
