@@ -81,7 +81,7 @@ class Endpoint:
     """How a client reaches the server: by a socket file, as a user without a password.
 
     ``socket`` is the socket file itself; for PostgreSQL its folder and the port in its name
-    are what clients are told.
+    are what clients are told. ``version`` is the server's, empty if it is not known.
     """
 
     protocol: Protocol
@@ -89,3 +89,4 @@ class Endpoint:
     user: str
     database: str
     port: int = 0
+    version: str = ""

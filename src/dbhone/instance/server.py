@@ -71,7 +71,11 @@ class Server:
     def endpoint(self) -> Endpoint:
         """How clients reach it."""
         endpoint = self.dbms.endpoint(self.place)
-        return replace(endpoint, database=self.database or endpoint.database)
+        return replace(
+            endpoint,
+            database=self.database or endpoint.database,
+            version=self.installation.version,
+        )
 
     @property
     def open_files(self) -> int:

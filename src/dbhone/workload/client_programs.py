@@ -6,22 +6,35 @@ import shutil
 from pathlib import Path
 
 from dbhone.errors import ToolError
+from dbhone.versions import numbers
 
 _DEBIAN = Path("/usr/lib/postgresql")
 
 
-def distributed_program(name: str) -> str | None:
-    """Return Debian's newest program of PostgreSQL: the one in the path would ask for clusters."""
-    versions = sorted(
-        (path for path in _DEBIAN.glob(f"*/bin/{name}") if path.parts[4].isdigit()),
-        key=lambda path: int(path.parts[4]),
-    )
-    return str(versions[-1]) if versions else None
+def distributed_program(name: str, server: str = "") -> str | None:
+    """Return Debian's program of PostgreSQL: the one in the path would ask for clusters.
+
+    It is the oldest that is not older than the server's version, because pg_restore since 17 sets
+    what older servers do not know. Without such a program, or without a version, it is the newest.
+    """
+    folders = {
+        int(path.parents[1].name): path
+        for path in _DEBIAN.glob(f"*/bin/{name}")
+        if path.parents[1].name.isdigit()
+    }
+    if not folders:
+        return None
+    wanted = numbers(server)[:1] or (max(folders),)
+    chosen = min((major for major in folders if (major,) >= wanted), default=max(folders))
+    return str(folders[chosen])
 
 
-def postgresql_program(name: str) -> str:
-    """Return a client program of PostgreSQL. Raises ToolError if it is not installed."""
-    return distributed_program(name) or client_program((name,), "postgresql-client")
+def postgresql_program(name: str, server: str = "") -> str:
+    """Return a client program of PostgreSQL, for a server of this version.
+
+    Raises ToolError if it is not installed.
+    """
+    return distributed_program(name, server) or client_program((name,), "postgresql-client")
 
 
 def client_program(names: tuple[str, ...], package: str) -> str:

@@ -157,10 +157,10 @@ def load_command(endpoint: Endpoint, dump: Path, database: str | None = None) ->
             *("-U", endpoint.user, "-d", endpoint.database),
         )
         if head.startswith(_CUSTOM):
-            program = postgresql_program("pg_restore")
+            program = postgresql_program("pg_restore", endpoint.version)
             return (program, *_NOBODYS, "--exit-on-error", "--jobs=1", *where)
         _check_text(head, dump, "pg_dump")
-        program = postgresql_program("psql")
+        program = postgresql_program("psql", endpoint.version)
         return (program, "-X", "-q", "-v", "ON_ERROR_STOP=1", *where, "-f", "-")
     _check_text(head, dump, "mariadb-dump or mysqldump")
     into = database if database and _makes_database(dump, database) else endpoint.database
