@@ -20,6 +20,10 @@ PLACE = place_below(Path("/i"))
 MARIADB = Installation(
     dbms="mariadb", version="10.11.6", prefix=Path("/p"), server=Path("/p/bin/mariadbd")
 )
+MARIADB_DBMS: ServerDbms = lives.Mariadb()
+POSTGRESQL = Installation(
+    dbms="postgresql", version="15.1", prefix=Path("/p"), server=Path("/p/bin/postgres")
+)
 KNOWN = dict.fromkeys(
     (
         *("socket", "datadir", "pid_file", "tmpdir", "skip_networking", "max_connections"),
@@ -45,8 +49,9 @@ def asked_by(origin: Origin, **wanted: str) -> list[RequestedSetting]:
 def chosen_of(
     *wanted: RequestedSetting, drop_unknown: bool = False, **proposed: str
 ) -> ResolvedSettings:
-    dbms: ServerDbms = lives.Mariadb()
-    return choose(dbms, MARIADB, PLACE, proposed=proposed, wanted=wanted, drop_unknown=drop_unknown)
+    return choose(
+        MARIADB_DBMS, MARIADB, PLACE, proposed=proposed, wanted=wanted, drop_unknown=drop_unknown
+    )
 
 
 def chosen(
@@ -278,6 +283,48 @@ class TestUsersFile:
         assert result.values["innodb_page_size"] == "4k"
         assert result.values["datadir"] == "/i/data"
 
+    def test_replicas_clusters_and_their_passwords_are_the_user_s_own_server_s(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        of_one_server = {
+            "wsrep_provider": "/usr/lib/galera/libgalera_smm.so",
+            "wsrep_sst_auth": "sst:secret",
+            "report_password": "secret",
+            "rpl_semi_sync_master_enabled": "ON",
+            "group_replication_group_seeds": "db2:33061",
+            "read_only": "ON",
+            "super-read-only": "ON",
+        }
+        known = KNOWN | {MARIADB_DBMS.canonical(name): "" for name in of_one_server}
+        monkeypatch.setitem(settings._defaults_by_server, MARIADB, known | {"wsrep_on": "ON"})
+        result = chosen_of(*asked_by(Origin.FILE, **of_one_server, sync_binlog="1", wsrep_on="ON"))
+        assert result.ignored == (*of_one_server, "wsrep_on")
+        assert result.values == chosen({"sync_binlog": "1"}).values
+        assert result.values["wsrep_on"] == "OFF"
+        assert "secret" not in str(result)
+
+    def test_a_former_standby_s_settings_stay_with_it(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        of_one_server = {
+            "primary_conninfo": "user=repl password=secret host=db1",
+            "primary_slot_name": "db2",
+            "recovery_target_time": "2026-01-01",
+            "restore_command": "fetch secret %f",
+            "archive_cleanup_command": "clean secret",
+            "ssl_passphrase_command": "echo secret",
+            "synchronous_standby_names": "*",
+        }
+        names = dict.fromkeys((*of_one_server, "shared_buffers", "max_wal_senders"), "")
+        monkeypatch.setitem(settings._defaults_by_server, POSTGRESQL, names)
+        wanted = asked_by(Origin.FILE, **of_one_server, max_wal_senders="10")
+        result = choose(
+            lives.Postgresql(), POSTGRESQL, PLACE, proposed={}, wanted=wanted, drop_unknown=False
+        )
+        assert result.ignored == tuple(of_one_server)
+        assert result.values == {"max_wal_senders": "10"}
+        assert "secret" not in str(result)
+
     def test_an_unknown_setting_is_an_error_there_too(self) -> None:
         with pytest.raises(SettingsError, match="no setting 'innodb_bufer_pool_size'"):
             chosen_of(*asked_by(Origin.FILE, innodb_bufer_pool_size="1G"))
@@ -305,14 +352,11 @@ def test_a_setting_that_data_is_made_with_can_be_asked_for() -> None:
 def test_settings_that_are_valid_only_together_are_decided_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    server = Installation(
-        dbms="postgresql", version="15.1", prefix=Path("/p"), server=Path("/p/bin/postgres")
-    )
     names = dict.fromkeys(("wal_level", "max_wal_senders", "shared_buffers", "jit"), "")
-    monkeypatch.setitem(settings._defaults_by_server, server, names)
+    monkeypatch.setitem(settings._defaults_by_server, POSTGRESQL, names)
     proposed = {"wal_level": "minimal", "max_wal_senders": "0", "jit": "off"}
     wanted = asked_by(Origin.EXPERIMENT, max_wal_senders="10")
     values = choose(
-        lives.Postgresql(), server, PLACE, proposed=proposed, wanted=wanted, drop_unknown=False
+        lives.Postgresql(), POSTGRESQL, PLACE, proposed=proposed, wanted=wanted, drop_unknown=False
     ).values
     assert values == {"max_wal_senders": "10", "jit": "off"}

@@ -21,9 +21,16 @@ OWN_FILES = frozenset(
         *("general_log_file", "slow_query_log_file", "log_isam", "init_file"),
         *("secure_file_priv", "keyring_file_data", "ssl_ca", "ssl_capath", "ssl_cert"),
         *("ssl_crl", "ssl_crlpath", "ssl_key", "innodb_data_file_path"),
+        # On a replica each write of a client fails.
+        *("read_only", "super_read_only", "offline_mode"),
     }
 )
 """Settings that name files and peers of one server."""
+OWN_PREFIXES = (
+    *("wsrep_", "group_replication_", "rpl_semi_sync_", "report_", "mysqlx_"),
+    *("s3_", "spider_remote_", "hashicorp_key_", "aws_key_", "file_key_", "authentication_ldap_"),
+)
+"""How others of that kind begin: of clusters and replicas, ports, passwords and keys."""
 DATA_SETTINGS = frozenset(
     {
         *("innodb_page_size", "innodb_data_file_path", "innodb_undo_tablespaces"),

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dbhone.dbms._modules import MYSQL_MODULES, MYSQL_THREADS
-from dbhone.dbms._mysql_cnf import DATA_SETTINGS, OWN_FILES, read_cnf, unskipped
+from dbhone.dbms._mysql_cnf import DATA_SETTINGS, OWN_FILES, OWN_PREFIXES, read_cnf, unskipped
 from dbhone.dbms._mysql_counters import SOURCES, WAITS
 from dbhone.dbms._mysql_protocol import MYSQL
 from dbhone.dbms.base_protocol import Endpoint
@@ -89,6 +89,7 @@ class MysqlLife(ServerDbms):
         r"|Invalid MySQL server (?:up|down)grade|Cannot upgrade server earlier than"
     )
     own_files = OWN_FILES
+    own_prefixes = OWN_PREFIXES
     data_settings = DATA_SETTINGS
     loading_settings = frozenset(
         {
@@ -198,6 +199,8 @@ class MysqlLife(ServerDbms):
             "mysqlx": "OFF",
             # Sends reports about the server's use to its makers.
             "feedback": "OFF",
+            # The copy of a node's data must not join the node's cluster.
+            "wsrep_on": "OFF",
             # What SET PERSIST wrote would go before hone's file.
             "persisted_globals_load": "OFF",
             # A copy of a replica's data, which since 8.0 is a replica by its tables, stays alone.

@@ -76,15 +76,18 @@ class PostgresqlLife(ServerDbms):
     own_files = frozenset(
         {
             *("external_pid_file", "log_directory", "log_filename", "stats_temp_directory"),
-            *("ssl", "ssl_ca_file", "ssl_cert_file", "ssl_crl_dir", "ssl_crl_file"),
-            *("ssl_dh_params_file", "ssl_key_file", "krb_server_keyfile", "promote_trigger_file"),
-            *("archive_mode", "archive_command", "archive_library", "restore_command"),
+            *("ssl", "krb_server_keyfile", "promote_trigger_file", "restore_command"),
+            # With a standby that is not there, the first commit would wait for ever.
+            *("synchronous_standby_names", "synchronized_standby_slots", "standby_slot_names"),
+            # Each write would fail.
+            "default_transaction_read_only",
             # Locales that the machine may lack; the data is of the locale C.
             *("lc_monetary", "lc_numeric", "lc_time", "dynamic_library_path"),
             # Libraries that hone's builds lack; without one of them the server does not start.
             *("shared_preload_libraries", "session_preload_libraries", "local_preload_libraries"),
         }
     )
+    own_prefixes = ("ssl_", "archive_", "primary_", "recovery_")
     loading_settings = frozenset(
         {
             *("default_statistics_target", "default_table_access_method"),

@@ -128,6 +128,8 @@ class ServerDbms(Dbms):
     """How versions are called of which one source may not read the data of another."""
     own_files: frozenset[str] = frozenset()
     """Settings that name files and peers of one server: not taken from a user's own file."""
+    own_prefixes: tuple[str, ...] = ()
+    """How others of that kind begin: those of replication and of keys, some of them passwords."""
     data_settings: frozenset[str] = frozenset()
     """Settings that a data directory is made with, such as the size of its pages."""
     loading_settings: frozenset[str] = frozenset()
@@ -271,6 +273,10 @@ class ServerDbms(Dbms):
     def canonical(self, setting: str) -> str:
         """Return the one spelling of a setting's name (case, dashes)."""
         return setting.lower()
+
+    def is_of_one_server(self, setting: str) -> bool:
+        """Return whether a setting of this canonical name is for one server of a user's alone."""
+        return setting in self.own_files or setting.startswith(self.own_prefixes)
 
     def meant(self, setting: str) -> str:
         """Return the name of the setting that is meant, however it is spelled, loose or not."""

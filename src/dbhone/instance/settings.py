@@ -183,7 +183,7 @@ class _Choice:
         """Return whether to ignore a setting that hone decides. Raises for an experiment's own."""
         dbms = self.dbms
         if wanted.origin is Origin.FILE:
-            return name in self.decided | dbms.own_files
+            return name in self.decided or dbms.is_of_one_server(name)
         if name not in dbms.reserved and self.fixed.get(name, value) == value:
             return False
         own = f", to '{self.fixed[name]}'" if self.fixed.get(name) else ""
@@ -247,13 +247,13 @@ class _Choice:
         )
 
     def _defaults(self, values: Mapping[str, str]) -> dict[str, str]:
-        decided = self.decided | self.dbms.own_files
         topics = {_topic(name) for name in values}
         off = tuple(f"{name}_" for name, value in values.items() if value.lower() in _OFF)
         return {
             name: value
             for name, value in self.offered.items()
-            if not (name in decided or name.startswith(off) or value.startswith(("/", "./")))
+            if not (name in self.decided or self.dbms.is_of_one_server(name))
+            and not (name.startswith(off) or value.startswith(("/", "./")))
             and _topic(name) not in topics
         }
 
