@@ -10,6 +10,7 @@ import pytest
 
 from dbhone.dbms.base_server import Installation, ServerDbms, SizingHints
 from dbhone.dbms.base_settings import Origin, RequestedSetting
+from dbhone.dbms.mysql import Mysql
 from dbhone.errors import SettingsError
 from dbhone.instance import settings
 from dbhone.instance.settings import ResolvedSettings, choose
@@ -38,6 +39,41 @@ KNOWN = dict.fromkeys(
 @pytest.fixture(autouse=True)
 def asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(settings._defaults_by_server, MARIADB, KNOWN)
+
+
+STOCK_FILES = (
+    (
+        Mysql(),
+        """\
+[mysqld]
+user = mysql
+bind-address = 127.0.0.1
+mysqlx-bind-address = 127.0.0.1
+key_buffer_size = 16M
+log_error = /var/log/mysql/error.log
+max_binlog_size = 100M
+validate_password.policy = STRONG
+server_audit_logging = ON
+""",
+    ),
+    (
+        MARIADB_DBMS,
+        """\
+[server]
+[mysqld]
+pid-file = /run/mysqld/mysqld.pid
+basedir = /usr
+bind-address = 127.0.0.1
+expire_logs_days = 10
+character-set-server = utf8mb4
+[embedded]
+[mariadb]
+# Only MariaDB 10.11 reads what follows.
+[mariadb-10.11]
+""",
+    ),
+)
+"""Like what Ubuntu has for MySQL, with plugins, and Debian for MariaDB."""
 
 
 def asked_by(origin: Origin, **wanted: str) -> list[RequestedSetting]:
@@ -328,6 +364,43 @@ class TestUsersFile:
     def test_an_unknown_setting_is_an_error_there_too(self) -> None:
         with pytest.raises(SettingsError, match="no setting 'innodb_bufer_pool_size'"):
             chosen_of(*asked_by(Origin.FILE, innodb_bufer_pool_size="1G"))
+
+    def test_all_unknown_settings_are_told_at_once_with_how_to_leave_them_out(self) -> None:
+        file = asked_by(Origin.FILE, innodb_bufer_pool_size="1G", sinc_binlog="1")
+        said = "no settings 'innodb_bufer_pool_size', 'sinc_binlog'"
+        with pytest.raises(SettingsError, match=said) as caught:
+            chosen_of(*file)
+        assert caught.value.hint == "to leave them out there: drop_unknown = true in [config]"
+        with pytest.raises(SettingsError) as caught:
+            chosen_of(*file[1:])
+        assert caught.value.hint == (
+            "did you mean 'sync_binlog'? (to leave it out there: drop_unknown = true in [config])"
+        )
+
+    @pytest.mark.parametrize(("dbms", "text"), STOCK_FILES)
+    def test_a_file_as_distributions_ship_it_is_taken(
+        self, dbms: ServerDbms, text: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        names = ("key_buffer_size", "max_binlog_size", "character_set_server", "expire_logs_days")
+        known = KNOWN | dict.fromkeys(names, "")
+        server = replace(MARIADB, dbms=dbms.name)
+        monkeypatch.setitem(settings._defaults_by_server, server, known)
+        wanted = dbms.read_settings_file(text)
+        result = choose(dbms, server, PLACE, proposed={}, wanted=wanted, drop_unknown=False)
+        taken = {name: result.values[name] for name in names if name in result.values}
+        left_out = {
+            "mysql": (
+                {"key_buffer_size": "16M", "max_binlog_size": "100M"},
+                ("user", "bind_address", "mysqlx_bind_address", "log_error"),
+                ("validate_password.policy", "server_audit_logging"),
+            ),
+            "mariadb": (
+                {"character_set_server": "utf8mb4", "expire_logs_days": "10"},
+                ("pid_file", "basedir", "bind_address"),
+                (),
+            ),
+        }
+        assert (taken, result.ignored, result.dropped) == left_out[dbms.name]
 
 
 class TestSwitches:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 
-from dbhone.dbms.base_settings import Origin, RequestedSetting
+from dbhone.dbms.base_settings import LOOSE, Origin, RequestedSetting
 from dbhone.errors import SettingsError
 
 OWN_FILES = frozenset(
@@ -48,6 +48,11 @@ _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "r": "\r", "\\": "\\", "s": " "}
 _ESCAPED = re.compile(r"\\([btnr\\s])")
 _PREFIXES_TO_FILES = frozenset({"log_bin", "relay_log"})
 """Settings whose value is how names of files begin, perhaps with a folder."""
+_OF_PLUGINS = (
+    *("validate_password", "server_audit", "audit_log_", "keyring_", "connection_control_"),
+    *("clone_", "mysql_firewall_", "simple_password_check_", "cracklib_password_check_"),
+)
+"""How settings of plugins begin; those of components have a dot."""
 _NAMELESS = {"log_bin": "binlog"}
 """What stands for a missing value where that is not a switch."""
 
@@ -56,7 +61,8 @@ def read_cnf(text: str, sections: frozenset[str]) -> tuple[RequestedSetting, ...
     """Return the settings in ``sections``; of one that stands twice the last counts.
 
     A name without a value is a switch that is on. Raises SettingsError for a line that is
-    none of my.cnf's, for an included file, and for a section for one version only.
+    none of my.cnf's, for an included file, and for settings for one version only. A plugin's own
+    may be missing: builds lack plugins.
     """
     values = {}
     for number, section, line in _lines(text, sections):
@@ -70,6 +76,8 @@ def read_cnf(text: str, sections: frozenset[str]) -> tuple[RequestedSetting, ...
         if spelling.removeprefix("loose_") in _PREFIXES_TO_FILES:
             # In the instance's own data directory, wherever the user's are.
             value = PurePosixPath(value).name
+        if spelling.startswith(_OF_PLUGINS) or ("." in spelling and LOOSE not in spelling):
+            spelling = f"{LOOSE}{spelling}"
         values[spelling] = value
     return tuple(
         RequestedSetting(name=name, value=last_value, origin=Origin.FILE)
@@ -79,7 +87,7 @@ def read_cnf(text: str, sections: frozenset[str]) -> tuple[RequestedSetting, ...
 
 def _lines(text: str, sections: frozenset[str]) -> Iterator[tuple[int, str, str]]:
     """Yield the lines that say something: number, section and what they say."""
-    section = ""
+    section, beginning = "", 0
     for number, whole in enumerate(text.splitlines(), 1):
         line = whole.strip()
         if not line or line[0] in "#;":
@@ -94,15 +102,16 @@ def _lines(text: str, sections: frozenset[str]) -> Iterator[tuple[int, str, str]
         if heading is None:
             if not section:
                 raise SettingsError(f"line {number}: '{line}' stands before any [section]")
+            if _VERSIONED.fullmatch(section):
+                raise SettingsError(
+                    f"line {beginning}: hone does not read [{section}], which is for one version"
+                    " only",
+                    hint=f"put its settings into a subject's own 'settings', and keep to"
+                    f" {', '.join(f'[{section}]' for section in sorted(sections))}",
+                )
             yield number, section, line
             continue
-        section = heading[1].lower()
-        if _VERSIONED.fullmatch(section):
-            raise SettingsError(
-                f"line {number}: hone does not read [{section}], which is for one version only",
-                hint=f"put its settings into a subject's own 'settings', and keep to"
-                f" {', '.join(f'[{section}]' for section in sorted(sections))}",
-            )
+        section, beginning = heading[1].lower(), number
 
 
 def _value(written: str) -> str:

@@ -16,7 +16,7 @@ from dbhone.dbms.base_settings import (
     explain_change,
     settings_table,
 )
-from dbhone.errors import ServerError, SettingsError, nearest
+from dbhone.errors import ServerError, SettingsError, nearest_of_many
 from dbhone.instance.programs import run_program, title_of
 from dbhone.instance.translation import Translator
 
@@ -196,6 +196,7 @@ class _Choice:
     def check_known(self, *, drop_unknown: bool) -> None:
         """Translate settings that this version calls otherwise; drop or refuse those it lacks."""
         original = dict(self.values)
+        missing: dict[str, RequestedSetting] = {}
         for name, request in self.requests.items():
             if name in self.known:
                 continue
@@ -207,19 +208,34 @@ class _Choice:
             elif drop_unknown or request.loose:
                 self.dropped.append(name)
             else:
-                raise self._missing(request.wanted.name, name)
+                missing[name] = request.wanted
+        if missing:
+            raise self._missing(missing)
 
-    def _missing(self, written: str, name: str) -> SettingsError:
+    def _missing(self, missing: Mapping[str, RequestedSetting]) -> SettingsError:
         title = title_of(self.dbms, self.installation)
+        written = ", ".join(f"'{setting.name}'" for setting in missing.values())
+        if len(missing) > 1:
+            return SettingsError(
+                f"{title} has no settings {written}",
+                hint="to leave them out there: drop_unknown = true in [config]",
+            )
+        ((name, setting),) = missing.items()
         change = self.table.settings.get(name)
         reason = (
             explain_change(change, self.installation.version, self.dbms.title) if change else ""
         )
         allow = f"write {LOOSE}{name}, or drop_unknown = true in [config], to leave it out there"
         return SettingsError(
-            f"{title} has no setting '{written}'",
-            hint=f"{reason}: {allow}" if reason else nearest(name, self.known),
+            f"{title} has no setting {written}",
+            hint=f"{reason}: {allow}" if reason else self._nearest(name, setting),
         )
+
+    def _nearest(self, name: str, setting: RequestedSetting) -> str:
+        hint = nearest_of_many(name, self.known)
+        if setting.origin is not Origin.FILE:
+            return hint
+        return f"{hint} (to leave it out there: drop_unknown = true in [config])"
 
     def resolved(self, proposed: Mapping[str, str]) -> ResolvedSettings:
         """Return the settings, with those of hone's proposals that no wanted setting concerns."""
