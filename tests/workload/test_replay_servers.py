@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shutil
 import subprocess
 import time
@@ -311,6 +312,21 @@ def test_two_servers_with_the_same_dump_answer_alike(
         assert live.restore(captured).ok
         first = verified(live)
     assert verified(server.live) == first
+
+
+def test_the_server_s_timeouts_do_not_end_what_hone_asks_for_itself(
+    server: Postgresql | Mariadb, kind: Kind, captured: UsersData
+) -> None:
+    live = server.live
+    if server.name == "postgresql":
+        live.ask("ALTER SYSTEM SET statement_timeout = '1ms'")
+        live.ask("SELECT pg_reload_conf()")
+    else:
+        live.ask("SET GLOBAL max_statement_time = 0.00001")
+    printed = live.printed(PLUGIN.verify(live.program, live.endpoint, captured))
+    assert "verified" in printed
+    assert not re.search(r"failed (57014|1969)", printed)
+    live.printed(PLUGIN.finish_background_work(live.program, live.endpoint, captured))
 
 
 def test_every_result_of_a_procedure_is_read_before_the_next_statement() -> None:

@@ -241,6 +241,14 @@ function client.connect()
    return kind.connect()
 end
 
+-- Statements after which the server lets a connection's statements take any time: what hone asks
+-- for itself must not end early. MariaDB alone reads the first comment, MySQL alone the second.
+client.WITHOUT_TIMEOUTS = {
+   pgsql = "SET statement_timeout = 0",
+   mysql = "SET @hone = 0 /*M!100101 , max_statement_time = 0 */"
+      .. " /*!50708 , max_execution_time = 0 */",
+}
+
 -- Return all rows of a statement, which must succeed.
 function client.query(con, sql)
    local rows = {}

@@ -10,6 +10,8 @@ local driver -- kept for as long as its connection: Lua would end it otherwise
 local function settle()
    driver = sysbench.sql.driver()
    local con, own = driver:connect(), client.connect()
+   con:query(client.WITHOUT_TIMEOUTS[driver:name()])
+   client.query(own, client.WITHOUT_TIMEOUTS[driver:name()])
    settling(con, driver:name(), tables.names(own))
    own:close()
    con:disconnect()

@@ -62,6 +62,7 @@ end
 
 local function verify()
    con = client.connect()
+   client.query(con, client.WITHOUT_TIMEOUTS[sysbench.opt.db_driver])
    replay(transactions.open(sysbench.opt.transactions))
    for _, name in ipairs(tables.names(con)) do
       local rows = client.query(con, "SELECT COUNT(*) FROM " .. name)[1][1]
