@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
+import socket
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from dbhone.dbms.base_server import InstanceDir
 from dbhone.errors import UsageError
 from dbhone.instance import data
 from dbhone.instance.client import connect
+from dbhone.instance.data_in_use import check_unused
 from dbhone.instance.server import Server
 from tests.instance.conftest import Machine
 
@@ -102,6 +105,37 @@ def test_a_copy_of_a_publisher_and_subscriber_keeps_no_log_and_asks_no_publisher
         assert ask(server, "SELECT count(*) FROM pg_replication_slots") == 0
         launcher = "SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'logical%'"
         assert ask(server, launcher) == 0
+
+
+@pytest.mark.integration
+def test_the_folder_of_a_running_server_is_refused(machine: Machine) -> None:
+    used = machine.made()
+    with machine.server(used), pytest.raises(UsageError, match="a running server uses"):
+        copy = machine.place()
+        data.copy_from(used.data, machine.dbms, machine.installation, copy, machine.session)
+    assert not any(copy.data.iterdir())
+    data.copy_from(used.data, machine.dbms, machine.installation, copy, machine.session)
+
+
+def test_a_snapshot_of_a_running_server_is_not_in_use(tmp_path: Path) -> None:
+    for process in (os.getpid(), 1):
+        (tmp_path / "postmaster.pid").write_text(f"{process}\n/var/lib/postgresql/15/main\n")
+        check_unused(tmp_path)
+    (tmp_path / "ibdata1").touch()
+    check_unused(tmp_path)
+
+
+@pytest.mark.integration
+def test_sockets_of_a_server_are_left_out(machine: Machine, open_folder: Path) -> None:
+    folder = users_folder(machine, open_folder / "users")
+    (folder / "mysql.sock").symlink_to("/run/mysqld/mysqld.sock")
+    with socket.socket(socket.AF_UNIX) as line:
+        line.bind(str(folder / "mysqlx.sock"))
+    copy = machine.place()
+    data.copy_from(folder, machine.dbms, machine.installation, copy, machine.session)
+    assert not [path for path in copy.data.iterdir() if path.suffix == ".sock"]
+    with server_of(machine, copy) as server:
+        assert ask(server, f"SELECT count(*) FROM {TABLE[machine.dbms.name]}") == 3
 
 
 @pytest.mark.integration

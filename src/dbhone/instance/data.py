@@ -18,11 +18,14 @@ from dbhone.dbms.base_server import Installation, InstanceDir, Program, ServerDb
 from dbhone.errors import MachineError, ServerError, UsageError, disk_full
 from dbhone.files import digest_of, publish, sync_file_system
 from dbhone.home import Home
+from dbhone.instance.data_in_use import check_unused
 from dbhone.instance.programs import check_space, keep_log, read_log, run_program, title_of
 from dbhone.session import Session
 from dbhone.untrusted_files import remove_tree, walk
 
 _INITIALISE_TIMEOUT = 900.0
+_TAKE_OVER_TIMEOUT = 4 * 3600.0
+"""Seconds: a server recovers from the log of a snapshot first, with small buffers."""
 _FORMAT = 2
 """Counts up when data that was saved before must not be used any more."""
 _CONTENT = "data"
@@ -134,8 +137,8 @@ def copy_from(
     """Fill the empty data directory of ``place`` with a copy of a user's, and make it hone's.
 
     The server that made it must have been stopped; ``settings`` are the data settings that it had.
-    Raises UsageError for a folder that is none, or that has links: they lead to files that are not
-    copied. Raises ServerError as ``make`` does.
+    Raises UsageError for a folder that is none, that a server uses, or that has links: they lead to
+    files that are not copied. Raises ServerError as ``make`` does.
     """
     check_reachable(installation.server.parent, place.tenant.account)
     takeover = dbms.take_over(installation, place, settings)
@@ -144,9 +147,12 @@ def copy_from(
             f"{folder} is not a data directory of {dbms.title}: it has no {takeover.marker}",
             hint="give the folder that the server has in its setting data_directory or datadir",
         )
+    check_unused(folder)
     check_copyable(folder)
     with _reporting_full_disk("copying the data directory"):
         _copy_folder(folder, place.data)
+    for path in [path for path in place.data.iterdir() if _is_socket(path)]:
+        path.unlink()
     for name, text in takeover.files.items():
         (place.data / name).unlink(missing_ok=True)
         if text is not None:
@@ -155,20 +161,31 @@ def copy_from(
         remove_tree(place.data / name)
         (place.data / name).mkdir(mode=0o700)
     own(place.data, place.tenant.account)
-    _run(takeover.program, f"take over a copy of {folder}", dbms, installation, place, session)
+    doing = f"take over a copy of {folder}"
+    _run(*(takeover.program, doing, dbms, installation, place, session), timeout=_TAKE_OVER_TIMEOUT)
 
 
 def check_copyable(folder: Path) -> None:
-    """Raise UsageError if a data directory has more than files and folders, or cannot be read."""
+    """Raise UsageError if a data directory has more than files and folders, or cannot be read.
+
+    It may have the server's sockets, or links to them, as those of RHEL's packages do.
+    """
     try:
         for path in (found / name for found, _, names in walk(folder) for name in names):
-            if not stat.S_ISREG(path.lstat().st_mode):
+            at_top = path.parent == folder
+            if not stat.S_ISREG(path.lstat().st_mode) and not (at_top and _is_socket(path)):
                 raise UsageError(
                     f"{path} is a link or a special file: its contents would not be copied",
                     hint="tablespaces and logs elsewhere cannot be copied; give a dump",
                 )
     except OSError as error:
         raise UsageError(f"cannot read {folder}: {error.strerror}") from error
+
+
+def _is_socket(path: Path) -> bool:
+    """Return whether a path is a socket, or a link that is called like one."""
+    mode = path.lstat().st_mode
+    return stat.S_ISSOCK(mode) or (stat.S_ISLNK(mode) and path.suffix == ".sock")
 
 
 def _run(
@@ -178,9 +195,11 @@ def _run(
     installation: Installation,
     place: InstanceDir,
     session: Session,
+    *,
+    timeout: float = _INITIALISE_TIMEOUT,
 ) -> None:
     log = place.log.with_name("initialise.log")
-    finished = run_program(program, installation, place, timeout=_INITIALISE_TIMEOUT, log=log)
+    finished = run_program(program, installation, place, timeout=timeout, log=log)
     if finished.ok:
         return
     text = read_log(log)
@@ -188,7 +207,11 @@ def _run(
     check_space(text, place, kept)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     last = lines[-1] if lines else finished.ending()
-    reason = place.tenant.exceeded() or dbms.error_in_log(text) or last
+    if finished.timed_out:
+        last = f"it {finished.ending()}; last it said: {last}"
+    elif error := dbms.error_in_log(text):
+        last = error
+    reason = place.tenant.exceeded() or last
     raise ServerError(f"{title_of(dbms, installation)} could not {doing}: {reason}", log=kept)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
+from dbhone.instance.data_in_use import check_unused
 from dbhone.units import size
 from dbhone.untrusted_files import walk
 from dbhone.workload.drivers._refusals import REFUSAL, refusals_in_words
@@ -341,7 +342,7 @@ def _check_dump(dump: Path) -> None:
 
 
 def _check_folder(folder: Path) -> None:
-    """Raise UsageError for what is no folder, is empty, or cannot be read."""
+    """Raise UsageError for what is no folder, is empty, cannot be read, or is in use."""
     if not folder.exists():
         raise UsageError(f"there is no folder {folder}")
     if not folder.is_dir():
@@ -356,6 +357,7 @@ def _check_folder(folder: Path) -> None:
             f"cannot read {error.filename or folder}: {error.strerror}",
             hint="copy the data directory, and own the copy: the server must not use it meanwhile",
         ) from error
+    check_unused(folder)
 
 
 def _usual_database_for(workload: Path, folder: Path) -> str:
