@@ -39,8 +39,9 @@ def test_of_the_settings_only_those_that_shape_data_hold_for_loading() -> None:
     charset = RequestedSetting(name="loose-Character-Set-Server", value="utf8mb4")
     pages = RequestedSetting(name="innodb-page-size", value="4k")
     engine = RequestedSetting(name="default_storage_engine", value="MyISAM")
-    settings = (charset, RequestedSetting(name="sync_binlog", value="1"), pages, engine)
-    assert loading_settings(lives.Mariadb(), settings) == (charset, pages, engine)
+    words = RequestedSetting(name="innodb_ft_min_token_size", value="2")
+    settings = (charset, RequestedSetting(name="sync_binlog", value="1"), pages, engine, words)
+    assert loading_settings(lives.Mariadb(), settings) == (charset, pages, engine, words)
     target = RequestedSetting(name="default_statistics_target", value="10")
     jit = RequestedSetting(name="jit", value="on")
     assert loading_settings(lives.Postgresql(), (target, jit)) == (target,)
@@ -136,6 +137,38 @@ def server_with(dbms: ServerDbms, prefix: Path, settings: dict[str, str]) -> Ser
     )
 
 
+def pool_with(session: Session, dump: Path, workload: Path) -> ServerPool:
+    """Return servers on which a captured workload is replayed, for which a dump is restored."""
+    capture((GENERAL_LOG,), workload, CaptureOptions())
+    suite = suites.load(str(workload))
+    driver = load_driver_of(ServerDriver, suite.driver)
+    scale = Scale(size="smoke", data={"dump": str(dump)})
+    replayed = ServerWorkload(suite=suite, driver=driver, scale=scale)
+    return ServerPool(session, replayed, lambda _: None)
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(shutil.which("sysbench") is None, reason="sysbench is not installed")
+def test_a_row_longer_than_servers_usually_allow_is_loaded(
+    open_session_home: Session, tmp_path: Path
+) -> None:
+    skip_without_account(open_session_home)
+    dump, longest = tmp_path / "shop.sql", 20_000_000
+    dump.write_text(
+        f"CREATE TABLE pages (id int, text longtext);\nINSERT INTO pages VALUES (1,"
+        f" '{'x' * longest}');\n"
+    )
+    pool = pool_with(open_session_home, dump, tmp_path / "shop.workload")
+    with (
+        pool.running(mariadb_with()) as server,
+        contextlib.closing(connect(server.endpoint)) as client,
+    ):
+        ((length, packet),) = client.ask(
+            "SELECT LENGTH(text), @@max_allowed_packet FROM sbtest.pages"
+        )
+    assert (int(str(length)), int(str(packet))) == (longest, 16 * 1024**2)
+
+
 @pytest.mark.integration
 @pytest.mark.skipif(shutil.which("sysbench") is None, reason="sysbench is not installed")
 @pytest.mark.parametrize("name", ["mariadb", "postgresql"])
@@ -143,17 +176,12 @@ def test_a_dump_that_only_its_owner_can_read_is_restored(
     open_session_home: Session, tmp_path: Path, name: str
 ) -> None:
     skip_without_account(open_session_home)
-    capture((GENERAL_LOG,), tmp_path / "shop.workload", CaptureOptions())
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
     dump = closed / "shop.sql"
     dump.write_text("CREATE TABLE orders (id int);\nINSERT INTO orders VALUES (1), (2), (3);\n")
     dump.chmod(0o600)
-    suite = suites.load(str(tmp_path / "shop.workload"))
-    driver = load_driver_of(ServerDriver, suite.driver)
-    scale = Scale(size="smoke", data={"dump": str(dump)})
-    workload = ServerWorkload(suite=suite, driver=driver, scale=scale)
-    pool = ServerPool(open_session_home, workload, lambda _: None)
+    pool = pool_with(open_session_home, dump, tmp_path / "shop.workload")
     spec = mariadb_with() if name == "mariadb" else postgresql_with()
     table = "sbtest.orders" if name == "mariadb" else "orders"
     with (

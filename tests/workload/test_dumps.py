@@ -1,4 +1,4 @@
-"""What hone reads in dumps, and what it says of their errors."""
+"""Dumps: what hone reads in them, how they are restored, and what is said of their errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from dbhone import process
-from dbhone.workload.dumps import error_of_dump, extensions_of
+from dbhone.dbms._postgresql_protocol import POSTGRESQL
+from dbhone.dbms.base_protocol import Endpoint
+from dbhone.workload.dumps import error_of_dump, extensions_of, load_command
 
 SQL = """\
 CREATE SCHEMA shop;
@@ -49,9 +51,40 @@ def test_the_extensions_of_a_custom_dump_are_those_that_are_listed(
         ('psql:a.sql:2: ERROR:  extension "pg_trgm" is not available', "PostGIS"),
         ('psql:a.sql:2: ERROR:  relation "a" does not exist', "dump the database whole"),
         ("psql:a.sql:2: error: invalid command \\restrict", "of a newer version"),
+        (
+            'psql:<stdin>:9: ERROR:  invalid value for parameter "default_tablespace": "fast"\n'
+            'DETAIL:  Tablespace "fast" does not exist.\n',
+            "pg_dump --no-tablespaces",
+        ),
+        ('psql:<stdin>:9: ERROR:  tablespace "fast" does not exist\n', "--no-tablespaces"),
+        (
+            "pg_restore: error: could not execute query: ERROR:  unrecognized configuration"
+            ' parameter "transaction_timeout"\n',
+            "postgresql-client-15",
+        ),
+        ("ERROR 1064 (42000) at line 3: You have an error in your SQL syntax\n", "empty database"),
     ],
 )
 def test_an_error_of_a_dump_has_the_advice_that_fits(printed: str, advice: str) -> None:
     error = error_of_dump(printed)
     assert error is not None
     assert advice in (error.hint or "")
+
+
+def test_a_server_without_the_tablespaces_of_a_dump_takes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def program(name: str, server: str) -> str:
+        asked.append(server)
+        return name
+
+    monkeypatch.setattr("dbhone.workload.dumps.postgresql_program", program)
+    dump = tmp_path / "shop.dump"
+    dump.write_bytes(b"PGDMP")
+    endpoint = Endpoint(
+        protocol=POSTGRESQL, socket=tmp_path / "s", user="u", database="d", version="15.18"
+    )
+    assert "--no-tablespaces" in load_command(endpoint, dump)
+    assert asked == ["15.18"]

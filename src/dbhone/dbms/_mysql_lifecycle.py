@@ -98,8 +98,14 @@ class MysqlLife(ServerDbms):
             *("default_storage_engine", "storage_engine", "rocksdb_default_cf_options"),
             # Without its plug-in a server does not know an engine.
             *("plugin_load", "plugin_load_add"),
+            # What a table may be, and which words its full-text indexes have.
+            *("innodb_strict_mode", "ngram_token_size", "ft_min_word_len", "ft_max_word_len"),
+            *("ft_stopword_file", "innodb_ft_min_token_size", "innodb_ft_max_token_size"),
+            *("innodb_ft_enable_stopword", "innodb_ft_server_stopword_table"),
         }
     )
+    # A dump may have longer rows than the usual limit allows.
+    while_loading: Settings = MappingProxyType({"max_allowed_packet": "1G"})
     settings_table = "mysql"
     cnf_sections = frozenset({"mysqld", "server"})
     """The sections of a my.cnf that this server reads."""

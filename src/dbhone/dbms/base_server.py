@@ -134,6 +134,8 @@ class ServerDbms(Dbms):
     """Settings that a data directory is made with, such as the size of its pages."""
     loading_settings: frozenset[str] = frozenset()
     """Others that decide what loaded tables are: asked of a server when it is loaded, too."""
+    while_loading: Settings = MappingProxyType({})
+    """Settings of a server that is loaded, and of no other, without which data may be refused."""
     settings_table: str = ""
     """The table below ``settings/`` that tells what became of settings; empty for none."""
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
-from dbhone.dbms.base_settings import RequestedSetting
+from dbhone.dbms.base_settings import Origin, RequestedSetting
 from dbhone.experiment.order import BlockSeed
 from dbhone.experiment.server_clients import ServerClients, ServerWorkload
 from dbhone.experiment.server_data import data_name, loading_settings
@@ -211,7 +211,13 @@ class ServerPool:
         plain = ServerSpec(
             dbms=spec.dbms,
             installation=spec.tools,
-            settings=loading_settings(spec.dbms, spec.settings),
+            settings=(
+                *(
+                    RequestedSetting(name=name, value=value, origin=Origin.CONFIG)
+                    for name, value in spec.dbms.while_loading.items()
+                ),
+                *loading_settings(spec.dbms, spec.settings),
+            ),
         )
         with self._instance(plain, None) as server:
             place = server.place

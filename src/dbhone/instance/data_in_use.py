@@ -34,9 +34,7 @@ def _has_postmaster(folder: Path) -> bool:
     """
     if not (folder / "postmaster.pid").exists():
         return False
-    return any(
-        _works_in(folder, entry) for entry in Path("/proc").iterdir() if entry.name.isdigit()
-    )
+    return any(_works_in(folder, process) for process in Path("/proc").glob("[0-9]*"))
 
 
 def _works_in(folder: Path, process: Path) -> bool:

@@ -71,6 +71,8 @@ _ERRORS = (
     re.compile(r"^pg_restore: error: +(.*)$", re.MULTILINE),
     re.compile(r"^(ERROR \d+ \(\w+\)[^\n]*)$", re.MULTILINE),
 )
+_TABLESPACE = re.compile(r"default_tablespace|tablespace \"[^\n]*\" does not exist")
+_TABLESPACE_HINT = "dump without tablespaces: pg_dump --no-tablespaces, or -Fc"
 _NEWER = re.compile(
     r"unsupported version \(|unrecognized configuration parameter|invalid command \\restrict"
     r"|Unknown (?:collation|character set|system variable)"
@@ -158,7 +160,7 @@ def load_command(endpoint: Endpoint, dump: Path, database: str | None = None) ->
         )
         if head.startswith(_CUSTOM):
             program = postgresql_program("pg_restore", endpoint.version)
-            return (program, *_NOBODYS, "--exit-on-error", "--jobs=1", *where)
+            return (program, *_NOBODYS, "--no-tablespaces", "--exit-on-error", "--jobs=1", *where)
         _check_text(head, dump, "pg_dump")
         program = postgresql_program("psql", endpoint.version)
         return (program, "-X", "-q", "-v", "ON_ERROR_STOP=1", *where, "-f", "-")
@@ -168,6 +170,7 @@ def load_command(endpoint: Endpoint, dump: Path, database: str | None = None) ->
         client_program(("mariadb", "mysql"), "mariadb-client-core"),
         "--no-defaults",
         "--default-character-set=utf8mb4",
+        "--max-allowed-packet=1G",
         f"--socket={endpoint.socket}",
         f"--user={endpoint.user}",
         f"--database={into}",
@@ -204,9 +207,12 @@ def error_of_dump(printed: str) -> DriverError | None:
 
 
 def _hint_for(error: str) -> str:
-    if _NO_EXTENSION.search(error):
-        return EXTENSIONS_HINT
-    return _NEWER_HINT if _NEWER.search(error) else _HINT
+    hints = {
+        _NO_EXTENSION: EXTENSIONS_HINT,
+        _NEWER: _NEWER_HINT,
+        _TABLESPACE: _TABLESPACE_HINT,
+    }
+    return next((hint for about, hint in hints.items() if about.search(error)), _HINT)
 
 
 def extensions_of(dump: Path) -> tuple[str, ...]:
