@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import stat
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from dbhone import process
 from dbhone.capture.capture import CaptureOptions, capture
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import KeptFile
@@ -145,6 +147,24 @@ def pool_with(session: Session, dump: Path, workload: Path) -> ServerPool:
     scale = Scale(size="smoke", data={"dump": str(dump)})
     replayed = ServerWorkload(suite=suite, driver=driver, scale=scale)
     return ServerPool(session, replayed, lambda _: None)
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(shutil.which("sysbench") is None, reason="sysbench is not installed")
+def test_what_clients_replay_is_closed_to_others_and_clients_read_it(
+    open_session_home: Session, tmp_path: Path
+) -> None:
+    skip_without_account(open_session_home)
+    if not process.can_enclose():
+        pytest.skip("without sandboxes the clients' account is not the servers'")
+    dump = tmp_path / "shop.sql"
+    dump.write_text("CREATE TABLE orders (id int);\n")
+    pool = pool_with(open_session_home, dump, tmp_path / "shop.workload")
+    assert "answer sbtest.orders" in str(pool.verify(mariadb_with())).replace("`", "")
+    (written,) = open_session_home.home.data.glob("**/earlier")
+    closed = written.parents[1]
+    assert closed.parent == open_session_home.home.data
+    assert stat.S_IMODE(closed.stat().st_mode) == 0o700
 
 
 @pytest.mark.integration

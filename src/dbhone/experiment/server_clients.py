@@ -13,6 +13,7 @@ from dbhone.errors import DriverError
 from dbhone.experiment.model import TrainingCommand
 from dbhone.experiment.order import BlockSeed
 from dbhone.files import digest_of
+from dbhone.home import make_folder
 from dbhone.instance.client import connect
 from dbhone.instance.programs import keep_log
 from dbhone.instance.server import Server
@@ -93,7 +94,10 @@ class ServerClients:
             check_readable((*self.load_scripts, *workload.driver.readable(workload.data)))
 
     def _written_materials(self) -> Path | None:
-        """Return the folder of the files that clients read, written unless they are kept."""
+        """Return the folder of the files that clients read, written unless they are kept.
+
+        They may have a user's values: where a sandbox shows them, no one else comes to them.
+        """
         materials = self.workload.driver.materials(self.workload.data)
         if materials is None:
             return None
@@ -102,8 +106,10 @@ class ServerClients:
             self._notify(materials.doing)
             materials.write(folder)
 
-        name = f"clients-{digest_of([self.workload.driver.name, *materials.what])[:16]}"
-        return self.session.fill_once(self.session.home.data / name, write)
+        closed = self.session.home.data / "clients"
+        make_folder(closed, shared=not process.can_enclose())
+        name = digest_of([self.workload.driver.name, *materials.what])[:16]
+        return self.session.fill_once(closed / name, write)
 
     @property
     def data(self) -> DataSet:
