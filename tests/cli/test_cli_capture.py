@@ -39,6 +39,23 @@ def test_it_warns_where_much_is_left_out(hone: Hone) -> None:
     assert "warning: 75% of the statements are left out" in done.stderr
 
 
+def connected(number: int, database: str) -> str:
+    begun = f"2026-05-04T10:20:30.000000Z\t    {number} "
+    return f"{begun}Connect\tme@localhost on {database} using Socket\n{begun}Query\tSELECT 1\n"
+
+
+@pytest.mark.parametrize(("of_crm", "warned"), [(3, True), (2, False)])
+def test_it_warns_where_clients_asked_several_databases(
+    of_crm: int, warned: bool, hone: Hone
+) -> None:
+    sessions = [connected(number, "shop") for number in range(200)]
+    sessions += [connected(number, "crm") for number in range(200, 200 + of_crm)]
+    (hone.folder / "general.log").write_text("".join(sessions))
+    done = hone("capture", "general.log", "-o", "shop.workload")
+    assert "shop (200)" in done.stdout
+    assert ("warning: clients asked several databases" in done.stderr) is warned
+
+
 def slow_record(seconds: float, more: str = "") -> str:
     return (
         "# User@Host: me[me] @ localhost []\n# Thread_id: 3  Schema: shop  QC_hit: No\n"

@@ -42,6 +42,8 @@ from dbhone.workload.workload_file import SUFFIX, Header, Template
 _SHOWN = 12
 _MUCH = 0.1
 """The share of what was asked that may be left out without a warning."""
+_FEW = 0.01
+"""Such a share of statements may be of a program that only watches the server."""
 _LONGEST_TEMPLATE = 100
 _SOURCES = {
     "postgresql": "your version, such as postgresql-15",
@@ -318,6 +320,12 @@ def _warnings(captured: Captured) -> Iterator[str]:
         yield (
             f"{share:.0%} of the statements are left out: what is replayed may differ from what"
             " your clients ask"
+        )
+    most = max(header.databases.values(), default=0)
+    if sum(header.databases.values()) - most > _FEW * most:
+        yield (
+            "clients asked several databases: a replay asks one, in which the statements of the"
+            " others fail or find other tables"
         )
     if captured.threshold is not None:
         yield (
