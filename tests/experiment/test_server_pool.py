@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from dbhone import process
-from dbhone.capture.capture import CaptureOptions, capture
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import KeptFile
 from dbhone.compilation.variant import parse_variant
@@ -139,9 +138,10 @@ def server_with(dbms: ServerDbms, prefix: Path, settings: dict[str, str]) -> Ser
     )
 
 
-def pool_with(session: Session, dump: Path, workload: Path) -> ServerPool:
+def pool_with(session: Session, dump: Path, folder: Path, protocol: str = "mysql") -> ServerPool:
     """Return servers on which a captured workload is replayed, for which a dump is restored."""
-    capture((GENERAL_LOG,), workload, CaptureOptions())
+    asked: Asked = ("text", "SELECT 1", [])
+    workload = workload_of(folder, protocol, [[asked]])
     suite = suites.load(str(workload))
     driver = load_driver_of(ServerDriver, suite.driver)
     scale = Scale(size="smoke", data={"dump": str(dump)})
@@ -159,7 +159,7 @@ def test_what_clients_replay_is_closed_to_others_and_clients_read_it(
         pytest.skip("without sandboxes the clients' account is not the servers'")
     dump = tmp_path / "shop.sql"
     dump.write_text("CREATE TABLE orders (id int);\n")
-    pool = pool_with(open_session_home, dump, tmp_path / "shop.workload")
+    pool = pool_with(open_session_home, dump, tmp_path)
     assert "answer sbtest.orders" in str(pool.verify(mariadb_with())).replace("`", "")
     (written,) = open_session_home.home.data.glob("**/earlier")
     closed = written.parents[1]
@@ -178,7 +178,7 @@ def test_a_row_longer_than_servers_usually_allow_is_loaded(
         f"CREATE TABLE pages (id int, text longtext);\nINSERT INTO pages VALUES (1,"
         f" '{'x' * longest}');\n"
     )
-    pool = pool_with(open_session_home, dump, tmp_path / "shop.workload")
+    pool = pool_with(open_session_home, dump, tmp_path)
     with (
         pool.running(mariadb_with()) as server,
         contextlib.closing(connect(server.endpoint)) as client,
@@ -201,8 +201,8 @@ def test_a_dump_that_only_its_owner_can_read_is_restored(
     dump = closed / "shop.sql"
     dump.write_text("CREATE TABLE orders (id int);\nINSERT INTO orders VALUES (1), (2), (3);\n")
     dump.chmod(0o600)
-    pool = pool_with(open_session_home, dump, tmp_path / "shop.workload")
     spec = mariadb_with() if name == "mariadb" else postgresql_with()
+    pool = pool_with(open_session_home, dump, tmp_path, spec.dbms.protocol.name)
     table = "sbtest.orders" if name == "mariadb" else "orders"
     with (
         pool.running(spec) as server,
