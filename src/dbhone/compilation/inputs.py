@@ -100,6 +100,11 @@ class BuildInputs(BuildKeys):
     @property
     def label(self) -> str:
         """The inputs beside DBMS and source, for people: ``rel+lto -DX=1 with gcc``."""
+        return self.words if self.variant.ready_made else f"{self.words} with {self.compiler}"
+
+    @property
+    def words(self) -> str:
+        """The variant, and what was asked besides, without the compiler."""
         named = {
             "linker": self.linker,
             "packaging": self.packaging,
@@ -108,8 +113,7 @@ class BuildInputs(BuildKeys):
             "layouts": self.layouts,
         }
         rest = (f"{name}={value}" for name, value in named.items() if value)
-        words = " ".join((self.variant.name, *self.options, *self.fixes, *rest))
-        return words if self.variant.ready_made else f"{words} with {self.compiler}"
+        return " ".join((self.variant.name, *self.options, *self.fixes, *rest))
 
     def chosen(self) -> dict[str, object]:
         """Return the inputs that are not at their defaults, as values of JSON."""

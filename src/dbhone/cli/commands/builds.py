@@ -35,7 +35,7 @@ def command(context: Context, as_json: bool) -> None:
         table.add_row(
             manifest.digest[:12],
             f"{manifest.dbms} {manifest.version}",
-            manifest.variant + note + copy,
+            manifest.inputs.words + note + copy,
             build.shown_compiler,
             f"{manifest.built_at.astimezone():%Y-%m-%d %H:%M}",
             duration(manifest.seconds),
@@ -52,6 +52,7 @@ def _object(build: Build) -> dict[str, object]:
         "dbms": manifest.dbms,
         "version": manifest.version,
         "variant": manifest.variant,
+        "inputs": manifest.inputs.chosen(),
         "pass": manifest.pass_.value,
         "compiler": build.shown_compiler,
         "source": manifest.source,
