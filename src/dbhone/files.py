@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from dbhone.errors import UsageError
@@ -119,10 +119,17 @@ def sync_file_system(folder: Path) -> None:
 
     sync(2) would wait for every disk of the machine, and for a network file system that is gone.
     """
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with opened_folder(folder) as descriptor:
         if _LIBC.syncfs(descriptor) != 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(folder))
+
+
+@contextlib.contextmanager
+def opened_folder(folder: Path | str) -> Iterator[int]:
+    """Yield the descriptor of a folder; programs that are started do not get it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield descriptor
     finally:
         os.close(descriptor)
 
@@ -202,8 +209,5 @@ def tree_size(root: Path) -> int:
 
 
 def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with opened_folder(folder) as descriptor:
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -37,6 +37,7 @@ from pathlib import Path
 import psutil
 
 from dbhone.errors import MachineError
+from dbhone.files import opened_folder
 from dbhone.home import Home, make_folder
 
 _LOCK = "\0dbhone-host-lock"
@@ -129,8 +130,8 @@ def hold_host_lock(home: Home, waiting: Callable[[str], None]) -> Iterator[float
     """
     patience = _Waiting(waiting)
     make_folder(home.scratch, shared=True)
-    with _socket() as lock, _folder(home.root) as root:
-        with _socket() as queue_head, _folder(home.scratch) as scratch:
+    with _socket() as lock, opened_folder(home.root) as root:
+        with _socket() as queue_head, opened_folder(home.scratch) as scratch:
             _bind(queue_head, _QUEUE_HEAD, patience)
             _lock(scratch, patience)
             _bind(lock, _LOCK, patience)
@@ -145,15 +146,6 @@ def waiting_line(other: str) -> str:
 
 def _socket() -> socket.socket:
     return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-
-
-@contextlib.contextmanager
-def _folder(path: Path) -> Iterator[int]:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _bind(unbound: socket.socket, address: str, patience: _Waiting) -> None:

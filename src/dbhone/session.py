@@ -21,7 +21,7 @@ from pathlib import Path
 from dbhone.cgroup import remove_dead_groups
 from dbhone.command import SESSION_VARIABLE
 from dbhone.errors import MachineError
-from dbhone.files import open_to_all, publish, text_if_there
+from dbhone.files import open_to_all, opened_folder, publish, text_if_there
 from dbhone.home import Home, make_folder, make_home, unusable
 from dbhone.untrusted_files import remove_tree
 
@@ -161,12 +161,9 @@ def guarded(home: Home) -> Iterator[None]:
     lock, whose holders wait for this one.
     """
     make_folder(home.sessions, shared=False)
-    descriptor = os.open(home.sessions, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with opened_folder(home.sessions) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _claim(path: Path) -> int:

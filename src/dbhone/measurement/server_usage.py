@@ -12,11 +12,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from dbhone.files import opened_folder
 from dbhone.measurement.perf_events import Counter
 from dbhone.measurement.process_stats import cpu_seconds, read_all, read_whole
 
@@ -267,7 +268,7 @@ def _of_threads(
 ) -> Mapping[int, int] | None:
     """Return a figure of each thread that lives; None if the kernel does not tell it."""
     counts = {}
-    with contextlib.suppress(OSError), _opened(f"{folder}/task") as tasks:
+    with contextlib.suppress(OSError), opened_folder(f"{folder}/task") as tasks:
         for name in os.listdir(tasks):  # noqa: PTH208 - pathlib lists no descriptor
             text = read_whole(f"{name}/{file}", folder=tasks)
             if text is None:  # the thread ended just now, or there is no such file
@@ -287,12 +288,3 @@ def _times_on_core(schedstat: bytes) -> int | None:
 def _switches_of_status(status: bytes) -> int | None:
     counts = _SWITCHES.findall(status)
     return sum(map(int, counts)) if len(counts) == 2 else None
-
-
-@contextlib.contextmanager
-def _opened(folder: str) -> Iterator[int]:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
