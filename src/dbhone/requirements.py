@@ -6,10 +6,12 @@ what is missing, and installs it if the user agrees.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import shutil
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -25,11 +27,6 @@ _INSTALL = (_APT, "install", "-y", "--no-install-recommends")
 _UNATTENDED = {"DEBIAN_FRONTEND": "noninteractive", "NEEDRESTART_SUSPEND": "1"}
 _PATIENT = ("-q", "-o", "DPkg::Lock::Timeout=300")
 """It waits for other users of the package manager, such as a new machine's first upgrade."""
-
-_WITH_FILE = """\
-file=$1 text=$2; shift 2
-mkdir -p "$(dirname "$file")" && trap 'rm -f "$file"' EXIT && echo "$text" >"$file" && "$@"
-"""
 
 
 class RequirementKind(StrEnum):
@@ -153,14 +150,29 @@ def install(lacking: Missing, log: Path) -> None:
     """Install what is missing. Raises ToolError, with the log, if that fails."""
     # Old lists of packages may do; without any, installing fails and says so.
     _as_root((_APT, *_PATIENT, "update"), log)
-    words = (*_INSTALL, *_PATIENT, *lacking.packages)
-    for setting in dict.fromkeys(need.setting for need in lacking.requirements):
-        if setting is not None:
-            words = ("sh", "-c", _WITH_FILE, "sh", setting.path, setting.line, *words)
-    if not _as_root(words, log):
+    settings = {need.setting for need in lacking.requirements if need.setting is not None}
+    with contextlib.ExitStack() as while_installing:
+        for setting in settings:
+            while_installing.enter_context(_set(setting, log))
+        installed = _as_root((*_INSTALL, *_PATIENT, *lacking.packages), log)
+    if not installed:
         raise ToolError(
             f"{_APT} could not install {' '.join(lacking.packages)}", log=log, hint=lacking.line()
         )
+
+
+@contextlib.contextmanager
+def _set(setting: InstallationSetting, log: Path) -> Iterator[None]:
+    """Have the setting's file there."""
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as draft:
+        draft.write(f"{setting.line}\n")
+        draft.flush()
+        try:
+            if not _as_root(("install", "-D", "--mode=644", draft.name, setting.path), log):
+                raise ToolError(f"cannot write {setting.path}", log=log)
+            yield
+        finally:
+            _as_root(("rm", "-f", setting.path), log)
 
 
 def _as_root(words: tuple[str, ...], log: Path) -> bool:
