@@ -24,40 +24,32 @@ sysbench.cmdline.options = {
    parts = {"how many kinds of statements the file of counts has room for", 0},
 }
 
-local con, driver, file, next_transaction, parts
+local con, driver, file, perform, parts
+local generation, before, now
 local refused = 0
 
-local function is_expected(head)
-   return bit.band(head.flags, transactions.FAILED) ~= 0
+local function execute(head, sql)
+   before = before or counting.now()
+   local failure = transactions.execute(con, file, head, sql)
+   now = counting.now()
+   return failure
+end
+
+local function count(head, failed, _, again)
+   if parts.generation() == generation and not again then
+      local part = parts.counts[head.part]
+      if failed then
+         part.failed = part.failed + 1
+      else
+         part.finished, part.seconds = part.finished + 1, part.seconds + (now - before)
+      end
+   end
+   before = not again and now or nil -- to undo it takes time, too
 end
 
 local function replay()
-   local generation, before = parts.generation(), counting.now()
-   local failed, again
-   local function execute(head, sql)
-      local failure = transactions.execute(con, file, head, sql)
-      local now = counting.now()
-      failed = failure ~= nil and not is_expected(head)
-      again = failed and transactions.another_way(con, file, head, sql, failure)
-      if parts.generation() == generation and not again then
-         local part = parts.counts[head.part]
-         if failed then
-            part.failed = part.failed + 1
-         else
-            part.finished, part.seconds = part.finished + 1, part.seconds + (now - before)
-         end
-      end
-      before = now
-      return not failed
-   end
-   repeat
-      failed = false
-      next_transaction(execute, again)
-      if failed then
-         con:text("ROLLBACK", 8)
-         before = counting.now()
-      end
-   until not again
+   generation, before = parts.generation(), counting.now()
+   local failed = perform()
    if failed then
       refused = refused + 1
    end
@@ -73,9 +65,10 @@ function thread_init(thread)
    driver = sysbench.sql.driver() -- sysbench prints what it counts only if it has one
    con = client.connect()
    file = transactions.open(sysbench.opt.transactions)
-   next_transaction = transactions.reader(
+   local next_transaction = transactions.reader(
       file, sysbench.opt.order % file.stretches, thread, sysbench.opt.threads,
       sysbench.opt.part >= 0 and sysbench.opt.part or nil, sysbench.opt.backwards)
+   perform = transactions.performer(con, file, next_transaction, execute, count)
    if sysbench.opt.counts == "" then
       parts = counting.own_parts(file.parts)
       event = function ()

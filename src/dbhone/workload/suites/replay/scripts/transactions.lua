@@ -187,4 +187,31 @@ function transactions.another_way(con, file, head, sql, failure)
       and con:another_way(sql, head.parameters, file.values, failure)
 end
 
+-- Return a function that executes the next transaction of a reader, and undoes it at the first failure
+-- that the original did not have. What may be sent in another way is executed once more, from its
+-- beginning. EXECUTE executes a statement, and returns its failure. DONE gets the statement, whether it
+-- failed as the original did not, the failure, and whether all is executed again because of it. The
+-- function returns whether it failed at last.
+function transactions.performer(con, file, next_transaction, execute, done)
+   local failed, again
+   local function go_on(head, sql)
+      local failure = execute(head, sql)
+      failed = failure ~= nil and bit.band(head.flags, transactions.FAILED) == 0
+      again = failed and transactions.another_way(con, file, head, sql, failure)
+      done(head, failed, failure, again)
+      return not failed
+   end
+   return function ()
+      again = false
+      repeat
+         failed = false
+         next_transaction(go_on, again)
+         if failed then
+            con:text("ROLLBACK", 8)
+         end
+      until not again
+      return failed
+   end
+end
+
 return transactions

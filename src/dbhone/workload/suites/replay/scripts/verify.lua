@@ -29,33 +29,26 @@ local function read(number)
 end
 
 local function replay(file)
-   local next_transaction = transactions.reader(file, 0)
    local asked, taken = 0, 0
+   local function execute(head, sql)
+      asked = asked + 1
+      local stable = bit.band(head.flags, transactions.STABLE) ~= 0
+      local failure = transactions.execute(con, file, head, sql, stable and read(asked) or nil)
+      if failure then
+         print(string.format("answer %d failed %s", asked, failure))
+      end
+      return failure
+   end
+   local function tell(head, failed, failure, again)
+      if failed and not again then
+         local message = con.message:gsub("%s+", " "):sub(1, LONGEST_MESSAGE)
+         print(string.format("refused %d %s %s", head.template, failure, message))
+      end
+   end
+   local perform = transactions.performer(con, file, transactions.reader(file, 0), execute, tell)
    while asked < STATEMENTS and taken < STATEMENTS do
       taken = taken + 1
-      local failed, again
-      local function execute(head, sql)
-         asked = asked + 1
-         local stable = bit.band(head.flags, transactions.STABLE) ~= 0
-         local failure = transactions.execute(con, file, head, sql, stable and read(asked) or nil)
-         if failure then
-            print(string.format("answer %d failed %s", asked, failure))
-         end
-         failed = failure ~= nil and bit.band(head.flags, transactions.FAILED) == 0
-         again = failed and transactions.another_way(con, file, head, sql, failure)
-         if failed and not again then
-            local message = con.message:gsub("%s+", " "):sub(1, LONGEST_MESSAGE)
-            print(string.format("refused %d %s %s", head.template, failure, message))
-         end
-         return not failed
-      end
-      repeat
-         failed = false
-         next_transaction(execute, again)
-         if failed then
-            con:text("ROLLBACK", 8)
-         end
-      until not again
+      perform()
    end
    con:text("ROLLBACK", 8)
 end
