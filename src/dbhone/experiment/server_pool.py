@@ -90,10 +90,6 @@ class ServerPool:
     def _folder(self) -> DataFolder | None:
         return self.workload.data.data_folder
 
-    @property
-    def _asked_database(self) -> str | None:
-        return self.workload.data.asked_database
-
     @contextlib.contextmanager
     def running(self, spec: ServerSpec, seed: int | None = None) -> Iterator[Server]:
         """Yield a started server on a fresh copy of the loaded data; stop it cleanly in the end.
@@ -128,7 +124,7 @@ class ServerPool:
                 levers=spec.levers,
                 counters=spec.counters,
                 # A dump makes its database itself: whoever restores it asks the usual one.
-                database=None if saved is None and not self._folder else self._asked_database,
+                database=self.workload.data.asked_database if saved or self._folder else None,
             )
             with server:
                 yield server

@@ -133,15 +133,15 @@ def statements_before(
         return tuple(f"CREATE ROLE {role}" for role in roles)
     accounts = _definers(_lines(dump))
     made = [one.format(name) for name in accounts for one in _LOCKED_ACCOUNT]
-    if _makes_database(dump, database):
-        made.append(
-            "CREATE DATABASE IF NOT EXISTS `{}`".format((database or "").replace("`", "``"))
-        )
+    absent = _absent_database(dump, database)
+    if absent is not None:
+        made.append("CREATE DATABASE IF NOT EXISTS `{}`".format(absent.replace("`", "``")))
     return tuple(made)
 
 
-def _makes_database(dump: Path, database: str | None) -> bool:
-    return database is not None and database_of_dump(dump) is None
+def _absent_database(dump: Path, database: str | None) -> str | None:
+    """Return the database if the dump does not make it itself."""
+    return database if database_of_dump(dump) is None else None
 
 
 def load_command(endpoint: Endpoint, dump: Path, database: str | None = None) -> tuple[str, ...]:
@@ -165,7 +165,7 @@ def load_command(endpoint: Endpoint, dump: Path, database: str | None = None) ->
         program = postgresql_program("psql", endpoint.version)
         return (program, "-X", "-q", "-v", "ON_ERROR_STOP=1", *where, "-f", "-")
     _check_text(head, dump, "mariadb-dump or mysqldump")
-    into = database if database and _makes_database(dump, database) else endpoint.database
+    into = _absent_database(dump, database) or endpoint.database
     return (
         client_program(("mariadb", "mysql"), "mariadb-client-core"),
         "--no-defaults",
