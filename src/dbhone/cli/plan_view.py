@@ -13,9 +13,8 @@ from dbhone.cli.context import Context
 from dbhone.cli.lines import labelled
 from dbhone.cli.listing import listing
 from dbhone.errors import HoneError, MachineError
-from dbhone.experiment.dumped_extensions import check_extensions
 from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.goals import check_folders, missing_for
+from dbhone.experiment.goals import check_inputs, missing_for
 from dbhone.experiment.model import Experiment, Servers, SubjectDeclaration
 from dbhone.experiment.plan import DataCost, Plan, PlanStep, Verify, checks_of
 from dbhone.experiment.planning import make_plan
@@ -44,8 +43,7 @@ class Foreseen:
 
 def foresee(context: Context, declared: Experiment) -> Foreseen:
     """Return what an experiment would do. Raises UsageError for data that it cannot take."""
-    check_folders(declared)
-    check_extensions(declared)
+    check_inputs(declared)
     estimator = BuildEstimator(context.home)
     plan = make_plan(declared, estimator)
     errors = {one.name: estimator.absence(declared, one) for one in declared.subjects}

@@ -17,10 +17,9 @@ from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.errors import HoneError, Interrupted, NoSpaceError, StoreBusyError, UsageError
 from dbhone.experiment.builds import recognise
-from dbhone.experiment.dumped_extensions import check_extensions
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.execute import Execution
-from dbhone.experiment.goals import check_folders, missing_for
+from dbhone.experiment.goals import check_inputs, missing_for
 from dbhone.experiment.load import SOURCE_SYNTAX, recorded
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import PlanProgress
@@ -144,8 +143,7 @@ def check(context: Context, experiment: Experiment, *, force: bool) -> None:
     Raises UsageError for a budget that is unlikely to give a verdict, unless ``force``.
     """
     estimator = BuildEstimator(context.home)
-    check_folders(experiment)
-    check_extensions(experiment)
+    check_inputs(experiment)
     lacking = missing_for(experiment, estimator)
     ensure_installed(context, lacking, "this experiment")
     plan = make_plan(experiment, estimator)

@@ -19,6 +19,7 @@ from dbhone.compilation.toolchain import requirements_of as compiler_requirement
 from dbhone.dbms.base import DRAWER, Dbms, load_dbms, system_names
 from dbhone.errors import UnknownName
 from dbhone.experiment.builds import recognise
+from dbhone.experiment.dumped_extensions import check_extensions
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.model import Experiment
 from dbhone.process import can_enclose
@@ -137,16 +138,18 @@ def foresee_dbms(reference: str) -> str | None:
     return max(names, key=len, default=None)
 
 
-def check_folders(experiment: Experiment) -> None:
-    """Look at the folders that an experiment names as sources, before anything is copied.
+def check_inputs(experiment: Experiment) -> None:
+    """Look at the folders and dumps that an experiment names, before anything is copied or built.
 
-    Raises UsageError for one that does not exist, SourceError for one that holds another DBMS.
+    Raises UsageError for a folder that does not exist and for a dump that a build cannot take,
+    SourceError for a folder that holds another DBMS.
     """
     for subject in experiment.subjects:
         for inputs in dict.fromkeys((subject.inputs, subject.inputs.trained)):
             folder = folder_of(inputs.source)
             if folder is not None and not inputs.variant.ready_made:
                 load_dbms(inputs.dbms).version(folder)
+    check_extensions(experiment)
 
 
 def _goal_makers() -> dict[str, Callable[[], Goal]]:
