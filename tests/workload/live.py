@@ -75,7 +75,7 @@ class Live:
     def restore(self, data: UsersData) -> Finished:
         """Restore a dump."""
         with contextlib.closing(connect(self.endpoint)) as client:
-            for statement in REPLAY.statements_before(self.endpoint, data):
+            for statement in REPLAY.statements_before(data):
                 client.tell(statement)
         return self.command(REPLAY.load(self.program, self.endpoint, data), data.source)
 

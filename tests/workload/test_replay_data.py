@@ -53,6 +53,8 @@ def test_a_folder_in_which_anything_changed_is_other_data(folder: Path, name: st
         ({"dump": "shop.dump", "database": "shop"}, "a dump is given alone"),
         ({"dump": "shop.dump", "folder": "main"}, "a dump is given alone"),
         ({"dump": "main"}, "is a folder, not a dump"),
+        ({"dump": "by-directory"}, "is a dump in pg_dump's directory format"),
+        ({"folder": "by-directory", "database": "shop"}, "is a dump in pg_dump's directory format"),
         ({"dump": "none.dump"}, "there is no dump"),
         ({"folder": "none", "database": "shop"}, "there is no folder"),
         ({"folder": "a-file", "database": "shop"}, "is a file, not a data directory"),
@@ -63,6 +65,8 @@ def test_a_folder_in_which_anything_changed_is_other_data(folder: Path, name: st
 def test_what_cannot_be_meant_is_refused(folder: Path, keys: dict[str, object], said: str) -> None:
     (folder.parent / "a-file").touch()
     (folder.parent / "empty").mkdir()
+    (folder.parent / "by-directory").mkdir()
+    (folder.parent / "by-directory" / "toc.dat").touch()
     found = {
         key: str(folder.parent / str(value)) if key in ("dump", "folder") else value
         for key, value in keys.items()

@@ -97,7 +97,8 @@ def _tell_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> N
 @click.option(
     "--trust",
     is_flag=True,
-    help="Run programs of sources from the network even where no sandbox can be made.",
+    help="Run programs of sources from the network, and take data of your own, even where no"
+    " sandbox can be made.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print results and errors only.")
 @click.option("--verbose", "-v", is_flag=True, help="Print every step as a line that stays.")

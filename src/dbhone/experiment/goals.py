@@ -19,9 +19,9 @@ from dbhone.compilation.toolchain import requirements_of as compiler_requirement
 from dbhone.dbms.base import DRAWER, Dbms, load_dbms, system_names
 from dbhone.errors import UnknownName
 from dbhone.experiment.builds import recognise
-from dbhone.experiment.dumped_extensions import check_extensions
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.model import Experiment
+from dbhone.experiment.users_data import check_users_data
 from dbhone.process import can_enclose
 from dbhone.requirements import SANDBOX, Missing, Requirement, RequirementKind, missing
 from dbhone.source.kinds.base import SourceKind, folder_of, kind_of, parse_reference, source_kinds
@@ -142,14 +142,14 @@ def check_inputs(experiment: Experiment) -> None:
     """Look at the folders and dumps that an experiment names, before anything is copied or built.
 
     Raises UsageError for a folder that does not exist and for a dump that a build cannot take,
-    SourceError for a folder that holds another DBMS.
+    SourceError for a folder that holds another DBMS, ToolError for a user's data without a sandbox.
     """
     for subject in experiment.subjects:
         for inputs in dict.fromkeys((subject.inputs, subject.inputs.trained)):
             folder = folder_of(inputs.source)
             if folder is not None and not inputs.variant.ready_made:
                 load_dbms(inputs.dbms).version(folder)
-    check_extensions(experiment)
+    check_users_data(experiment)
 
 
 def _goal_makers() -> dict[str, Callable[[], Goal]]:

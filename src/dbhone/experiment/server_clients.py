@@ -120,7 +120,7 @@ class ServerClients:
     def load(self, server: Server, content: DataSet) -> None:
         """Load the server with data. Raises DriverError, ServerError."""
         driver = self.workload.driver
-        statements = driver.statements_before(server.endpoint, content)
+        statements = driver.statements_before(content)
         if statements:
             with contextlib.closing(connect(server.endpoint)) as client:
                 for statement in statements:

@@ -28,7 +28,7 @@ from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import KnownVersions
 from dbhone.workload import captured_suite
 from dbhone.workload import suite as suites
-from dbhone.workload.dumps import dump_program
+from dbhone.workload.dumps.base import dump_program
 from dbhone.workload.replay_file import Half
 from dbhone.workload.suite import Suite
 from dbhone.workload.workload_file import SUFFIX

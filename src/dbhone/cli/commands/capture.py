@@ -36,7 +36,7 @@ from dbhone.cli.running import DURATION
 from dbhone.errors import HoneError, MachineError, UsageError
 from dbhone.safe_text import terminal_safe
 from dbhone.units import count_of, duration, size
-from dbhone.workload.dumps import dump_programs
+from dbhone.workload.dumps.base import load_dumps
 from dbhone.workload.workload_file import SUFFIX, Header, Template
 
 _SHOWN = 12
@@ -372,16 +372,14 @@ def _written(output: Path, header: Header) -> str:
 def _next(output: Path, header: Header) -> str:
     """Return what to do with the workload file, with the database that most of it asks."""
     database = max(header.databases, key=header.databases.__getitem__, default="DATABASE")
-    known = dump_programs(header.protocol)
+    known = load_dumps(header.protocol).programs
     here = [dump for dump in known if shutil.which(dump.command[0])]
-    how, file = "", Path("DUMP")
-    if known:
-        dump = (here or known)[0]
-        file = output.with_suffix(dump.suffix)
-        how = f" ({dump.line(database, file)})"
+    dump = (here or known)[0]
+    file = output.with_suffix(dump.suffix)
     return terminal_safe(
-        f"dump its data{how}, and 'hone tune SOURCE --workload {output} --data {file} --plan' says"
-        f" how long the fastest build for it takes. SOURCE is {_SOURCES[header.protocol]}"
+        f"dump its data ({dump.line(database, file)}), and 'hone tune SOURCE --workload {output}"
+        f" --data {file} --plan' says how long the fastest build for it takes. SOURCE is"
+        f" {_SOURCES[header.protocol]}"
     )
 
 

@@ -27,10 +27,10 @@ from dbhone.cli.setting_up import offer_installing
 from dbhone.compilation.distribution_rules import has_rules
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import HoneError, Interrupted
-from dbhone.experiment.dumped_extensions import check_extensions
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import together
 from dbhone.experiment.model import Experiment
+from dbhone.experiment.users_data import check_users_data
 from dbhone.experiment.verifying import test_harness
 from dbhone.measurement.record import Run, Subject
 from dbhone.measurement.store import Store
@@ -155,7 +155,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     if not chosen.force:
         check_budget(request, BuildEstimator(context.home))
     first = rung(request, request.candidates, 0, request.for_choosing)
-    check_extensions(first.experiment())
+    check_users_data(first.experiment())
     if chosen.output is not None:
         write_output(chosen.output, first.text, force=chosen.force)
         context.tell(

@@ -311,9 +311,9 @@ class ServerDriver(Driver):
     def load(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command line that loads the data."""
 
-    def statements_before(self, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
+    def statements_before(self, data: DataSet) -> tuple[str, ...]:
         """Return the statements that the server must be told before this command; usually none."""
-        del endpoint, data
+        del data
         return ()
 
     def load_input(self, data: DataSet) -> Path | None:

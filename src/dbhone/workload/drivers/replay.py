@@ -36,13 +36,7 @@ from dbhone.workload.drivers.base import (
     text_of,
     validated,
 )
-from dbhone.workload.dumps import (
-    database_of_dump,
-    error_of_dump,
-    load_command,
-    other_locale_of_dump,
-    statements_before,
-)
+from dbhone.workload.dumps.base import Dumps, error_of_dump, load_dumps
 from dbhone.workload.replay_file import Half, parts_of, write_half
 from dbhone.workload.task import DataFolder, DataSet, Task
 from dbhone.workload.workload_file import read_header
@@ -53,6 +47,8 @@ _REPLAY_FORMAT = 5
 """Counts up when files that were written for clients must be written again."""
 _LOADERS = 2
 _SYSTEM_DATABASES = frozenset({"information_schema", "mysql", "performance_schema", "sys"})
+_DIRECTORY_DUMP = "toc.dat"
+"""What pg_dump's directory format has in its folder."""
 _REFUSED = re.compile(r"refused: (\d+)\n")
 
 
@@ -92,12 +88,18 @@ class UsersData(DataSet):
         protocol, usual = _protocol_and_usual_database(self.workload)
         if protocol != "mysql":
             return None
-        return database_of_dump(self.source) or (None if usual in _SYSTEM_DATABASES else usual)
+        own = self.dumps.database(self.source)
+        return own or (None if usual in _SYSTEM_DATABASES else usual)
 
     @property
     def other_locale(self) -> str | None:
         """That of a dumped database of PostgreSQL."""
-        return None if self.data_folder else other_locale_of_dump(self.source)
+        return None if self.data_folder else self.dumps.other_locale(self.source)
+
+    @property
+    def dumps(self) -> Dumps:
+        """What is known of dumps of servers that speak the workload's protocol."""
+        return load_dumps(_protocol_and_usual_database(self.workload)[0])
 
     @property
     def label(self) -> str:
@@ -282,14 +284,16 @@ class Replay(ServerDriver):
     def load(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that restores the dump. Raises UsageError, ToolError."""
         del program
-        return load_command(endpoint, _users(data).source, data.asked_database)
+        own = _users(data)
+        return own.dumps.load_command(endpoint, own.source, own.asked_database)
 
-    def statements_before(self, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
+    def statements_before(self, data: DataSet) -> tuple[str, ...]:
         """Return what makes the roles, accounts and the database that the dump takes for granted.
 
         Raises UsageError.
         """
-        return statements_before(endpoint, _users(data).source, data.asked_database)
+        own = _users(data)
+        return own.dumps.statements_before(own.source, own.asked_database)
 
     def load_input(self, data: DataSet) -> Path:
         """Return the dump."""
@@ -333,12 +337,22 @@ class Replay(ServerDriver):
 
 def _check_dump(dump: Path) -> None:
     if dump.is_dir():
+        _check_no_dump(dump)
         raise UsageError(
             f"{dump} is a folder, not a dump",
             hint=f'of a data directory: data = {{ folder = "{dump}" }}',
         )
     if not dump.exists():
         raise UsageError(f"there is no dump {dump}")
+
+
+def _check_no_dump(folder: Path) -> None:
+    """Raise UsageError for a folder that pg_dump has made."""
+    if (folder / _DIRECTORY_DUMP).is_file():
+        raise UsageError(
+            f"{folder} is a dump in pg_dump's directory format, which hone cannot restore",
+            hint=f"pg_restore -f {folder.name}.sql {folder} makes SQL of it; pg_dump -Fc is taken",
+        )
 
 
 def _check_folder(folder: Path) -> None:
@@ -349,6 +363,7 @@ def _check_folder(folder: Path) -> None:
         raise UsageError(
             f"{folder} is a file, not a data directory", hint=f'of a dump: data = "{folder}"'
         )
+    _check_no_dump(folder)
     try:
         if not [name for _, _, names in walk(folder) for name in names]:
             raise UsageError(f"there is nothing in the folder {folder}")

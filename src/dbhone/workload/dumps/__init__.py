@@ -1,0 +1,1 @@
+"""Drawer of dumps: one file for each protocol of the servers that they come from."""
