@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from dbhone.capture.capture import Captured, CaptureOptions, capture
 from dbhone.capture.logs.base import Clock
 from dbhone.capture.logs.postgresql_stderr import prefix_pattern
-from dbhone.capture.sessions import CANCELED, TOO_LARGE
+from dbhone.capture.sessions import CANCELED, OTHER_DATABASE, TOO_LARGE
 from dbhone.capture.sql import DUMP, MYSQL, OF_ROUTINE, POSTGRESQL
 from dbhone.errors import UsageError
 from dbhone.workload.workload_file import read_header, read_transactions
@@ -637,3 +637,66 @@ def test_an_anonymous_workload_holds_no_value_of_the_original(
     assert [[len(tx) for tx in own] for own in hidden] == [[len(tx) for tx in own] for own in plain]
     lengths = [[len(one.sql) for tx in own for one in tx] for own in plain]
     assert [[len(one.sql) for tx in own for one in tx] for own in hidden] == lengths
+
+
+_OF_SHOP_AND_CRM = {
+    "general": """\
+2026-05-04T10:20:30.000000Z\t    1 Connect\tme@localhost on shop using Socket
+2026-05-04T10:20:30.000000Z\t    2 Connect\tme@localhost on crm using Socket
+2026-05-04T10:20:31.000000Z\t    1 Query\tSELECT 'shop'
+2026-05-04T10:20:31.000000Z\t    2 Query\tSELECT 'crm'
+2026-05-04T10:20:32.000000Z\t    1 Init DB\tcrm
+2026-05-04T10:20:32.000000Z\t    1 Query\tSELECT 'crm'
+2026-05-04T10:20:33.000000Z\t    2 Query\tuse `shop`
+2026-05-04T10:20:33.000000Z\t    2 Query\tSELECT 'shop'
+""",
+    "slow, MySQL": """\
+# User@Host: me[me] @ localhost []  Id:     1
+# Query_time: 0.000100  Lock_time: 0.000000 Rows_sent: 1  Rows_examined: 0
+use shop;
+SET timestamp=1777890030;
+SELECT 'shop';
+# User@Host: me[me] @ localhost []  Id:     2
+# Query_time: 0.000100  Lock_time: 0.000000 Rows_sent: 1  Rows_examined: 0
+SET timestamp=1777890030;
+SELECT 'shop';
+# User@Host: me[me] @ localhost []  Id:     1
+# Query_time: 0.000100  Lock_time: 0.000000 Rows_sent: 1  Rows_examined: 0
+use crm;
+SET timestamp=1777890031;
+SELECT 'crm';
+""",
+    "slow, MariaDB": """\
+# User@Host: me[me] @ localhost []
+# Thread_id: 1  Schema: crm  QC_hit: No
+# Query_time: 0.000100  Lock_time: 0.000000  Rows_sent: 1  Rows_examined: 0
+SET timestamp=1777890030;
+SELECT 'crm';
+# User@Host: me[me] @ localhost []
+# Thread_id: 2  Schema: shop  QC_hit: No
+# Query_time: 0.000100  Lock_time: 0.000000  Rows_sent: 1  Rows_examined: 0
+SET timestamp=1777890030;
+SELECT 'shop';
+""",
+    "stderr": """\
+2026-05-04 10:20:30.000 UTC [7] me@shop LOG:  duration: 0.100 ms  statement: SELECT 'shop'
+2026-05-04 10:20:30.000 UTC [8] me@crm LOG:  duration: 0.100 ms  parse <unnamed>: SELECT 'crm'
+2026-05-04 10:20:30.000 UTC [8] me@crm LOG:  duration: 0.100 ms  execute <unnamed>: SELECT 'crm'
+2026-05-04 10:20:31.000 UTC [8] me@crm ERROR:  relation "a" does not exist at character 15
+2026-05-04 10:20:31.000 UTC [8] me@crm STATEMENT:  SELECT 'crm' FROM a
+""",
+}
+
+
+@pytest.mark.parametrize("log", _OF_SHOP_AND_CRM)
+def test_statements_on_other_databases_are_left_out_if_one_is_named(
+    log: str, tmp_path: Path
+) -> None:
+    found, sessions = captured(tmp_path, _OF_SHOP_AND_CRM[log], database="shop")
+    kept = [one.sql for own in sessions for transaction in own for one in transaction]
+    assert set(kept) == {"SELECT 'shop'"}
+    assert set(found.header.databases) == {"shop"}
+    assert found.header.left_out[OTHER_DATABASE] >= 1
+    everything, _ = captured(tmp_path, _OF_SHOP_AND_CRM[log])
+    assert set(everything.header.databases) == {"shop", "crm"}
+    assert OTHER_DATABASE not in everything.header.left_out

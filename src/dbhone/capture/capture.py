@@ -54,10 +54,15 @@ class Captured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureOptions:
-    """How logs are read. ``line_prefix`` is PostgreSQL's log_line_prefix, None to find it out."""
+    """How logs are read.
+
+    ``line_prefix`` is PostgreSQL's log_line_prefix, None to find it out. With a ``database``
+    statements on others are left out.
+    """
 
     anonymise: bool = False
     line_prefix: str | None = None
+    database: str | None = None
 
 
 def capture(
@@ -103,7 +108,10 @@ class _Capture:
         self._options = options
         self._protocol = protocol
         self._sessions = Sessions(
-            LEXICAL_RULES[protocol], writer.line, Anonymiser() if options.anonymise else None
+            LEXICAL_RULES[protocol],
+            writer.line,
+            replaced=Anonymiser() if options.anonymise else None,
+            database=options.database,
         )
 
     def read(self, logs: dict[_Log, LogFormat]) -> Captured:

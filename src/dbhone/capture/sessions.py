@@ -25,6 +25,7 @@ _LARGE = 8 << 20
 _COMMIT = re.compile(r"\s*commit\b", re.IGNORECASE)
 
 UNBEGUN = "ends of transactions whose beginning is not in the log"
+OTHER_DATABASE = "statements on other databases"
 UNENDED = "statements of transactions whose end is not in the log"
 CANCELED = "statements that the server canceled: timeouts, and requests of clients"
 TOO_LONG = f"statements of transactions with more than {_LONGEST_TRANSACTION:,}"
@@ -83,7 +84,8 @@ class _Session:
 class Sessions:
     """All sessions of a capture. Times are microseconds; ``write`` gets the file's lines.
 
-    ``replaced`` changes values, where they are to be anonymous.
+    ``replaced`` changes values, where they are to be anonymous. Only statements on the ``database``
+    are wanted, and those of which the log does not say the database; all are if it is None.
     """
 
     def __init__(
@@ -91,16 +93,34 @@ class Sessions:
         rules: LexicalRules,
         write: Callable[[str], object],
         replaced: Anonymiser | None = None,
+        database: str | None = None,
     ) -> None:
         self.rules = rules
         self.counted = Counted()
         self.templates = Templates(rules, replaced)
         self._write = write
+        self._database = database
         self._sessions: dict[str, _Session] = {}
         self._batch: list[tuple[int, int, list[_Statement]]] = []
         self._batched = self._size = 0
 
     # What a log says
+
+    def takes(self, database: str) -> bool:
+        """Count a statement on a database; return whether it is wanted.
+
+        The name is empty if the log does not say it.
+        """
+        if self.is_other(database):
+            self.counted.left_out[OTHER_DATABASE] += 1
+            return False
+        if database:
+            self.counted.databases[database] += 1
+        return True
+
+    def is_other(self, database: str) -> bool:
+        """Return whether statements on a database are not wanted."""
+        return bool(database) and self._database not in (None, database)
 
     def statement(
         self,

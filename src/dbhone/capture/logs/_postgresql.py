@@ -13,6 +13,7 @@ _STATEMENT = "statement: "
 _EXECUTE = "execute "
 _PREPARING = ("parse ", "bind ")
 _UNNAMED = "<unnamed>"
+_FETCH = "execute fetch from "
 _END = "disconnection: "
 _PARAMETER = re.compile(r"\$\d+ = (?:'([^']*(?:''[^']*)*)'|(NULL))(?:, |$)")
 _CUT = "..."
@@ -24,7 +25,6 @@ class Messages:
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
-        self._databases = sessions.counted.databases
 
     def log(self, key: str, at: int, message: str, detail: str, database: str = "") -> None:
         """Take a message of level LOG, with its detail."""
@@ -39,32 +39,28 @@ class Messages:
                 self._sessions.took(key, duration)
                 return
             message = message[end + 5 :]
-        if message.startswith(_STATEMENT):
-            if database:
-                self._databases[database] += 1
-            self._sessions.statement(key, at, message[11:], None, duration)
-        elif message.startswith(_EXECUTE):
-            self._execute(key, at, message, detail, duration, database)
-        elif message.startswith(_PREPARING) and duration is not None:
-            self._sessions.prepared(key, duration)
+        if message.startswith(_PREPARING):
+            if duration is not None and not self._sessions.is_other(database):
+                self._sessions.prepared(key, duration)
         elif message.startswith(_END):
             self._sessions.ended(key)
+        else:
+            self._statement(key, at, message, detail, duration, database)
 
-    def _execute(
+    def _statement(
         self, key: str, at: int, message: str, detail: str, duration: int | None, database: str
     ) -> None:
-        colon = message.find(": ")
-        if colon < 0:
+        kind: StatementKind = "text"
+        if message.startswith(_EXECUTE):
+            kind = "bound" if message.startswith(_UNNAMED, len(_EXECUTE)) else "named"
+        elif not message.startswith(_STATEMENT):
             return
-        if message.startswith("execute fetch from "):
-            # The next rows of a portal: the server continues with what is counted already.
+        _, colon, sql = message.partition(": ")
+        # Of the next rows of a portal the statement is counted already.
+        if not colon or message.startswith(_FETCH) or not self._sessions.takes(database):
             return
-        if database:
-            self._databases[database] += 1
-        kind: StatementKind = "bound" if message.startswith(_UNNAMED, 8) else "named"
-        self._sessions.statement(
-            key, at, message[colon + 2 :], self._parameters(detail), duration, kind
-        )
+        parameters = None if kind == "text" else self._parameters(detail)
+        self._sessions.statement(key, at, sql, parameters, duration, kind)
 
     def _parameters(self, detail: str) -> list[Value]:
         if "arameters: " not in detail[:12]:
@@ -79,8 +75,10 @@ class Messages:
             values.append(text.replace("''", "'") if "'" in text else text)
         return values
 
-    def error(self, key: str, at: int, message: str, statement: str) -> None:
+    def error(self, key: str, at: int, message: str, statement: str, database: str = "") -> None:
         """Take an error, with its statement if the log has one."""
+        if self._sessions.is_other(database):
+            return
         if message.startswith(_CANCELED):
             self._sessions.canceled(key, statement or None)
         else:

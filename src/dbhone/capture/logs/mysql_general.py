@@ -23,6 +23,7 @@ _COMMANDS = (
 _TIME = r"\d{6} [ \d]\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(?:Z|[+-]\d\d:\d\d)"
 _START = re.compile(rf"\n({_TIME}|)\t+ *(\d+) ({_COMMANDS})(?:\t|(?=\n)|$)")
 _DATABASE = re.compile(r" on (\S*)(?: using |$)")
+_USE = re.compile(r"\s*use\s+(`[^`]+`|\w+)\s*;?\s*", re.IGNORECASE)
 
 
 class GeneralReader(MysqlRecordReader):
@@ -35,7 +36,8 @@ class GeneralReader(MysqlRecordReader):
         self._clock = Clock()
         self._time = ""
         self._at = 0
-        self._database: dict[str, str] = {}
+        self._databases: dict[str, str] = {}
+        """Which database each session asks, where the log has told it."""
 
     def own_record(self, start: re.Match[str], text: str, end: int) -> None:
         """Take a record without a heading."""
@@ -43,14 +45,23 @@ class GeneralReader(MysqlRecordReader):
         if time and time != self._time:
             self._time, self._at = time, self._moment(time)
         if command in ("Query", "Execute"):
-            self.sessions.statement(key, self._at, text[start.end() : end])
+            self._statement(key, text[start.end() : end])
         elif command in ENDS:
             self.sessions.ended(key)
+            self._databases.pop(key, None)
         elif command == "Connect":
             self.sessions.ended(key)  # an earlier one, whose end is not in the log
             found = _DATABASE.search(text, start.end(), end)
-            if found is not None and found[1]:
-                self.sessions.counted.databases[found[1]] += 1
+            self._databases[key] = found[1] if found is not None else ""
+        elif command == "Init DB":
+            self._databases[key] = text[start.end() : end].strip()
+
+    def _statement(self, key: str, sql: str) -> None:
+        used = _USE.fullmatch(sql)
+        if used is not None:
+            self._databases[key] = used[1].strip("`")
+        if self.sessions.takes(self._databases.get(key, "")):
+            self.sessions.statement(key, self._at, sql)
 
     def _moment(self, time: str) -> int:
         if "T" in time:

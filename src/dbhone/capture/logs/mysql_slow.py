@@ -10,6 +10,7 @@ from datetime import datetime
 
 from dbhone.capture.logs._mysql import ENDS, MysqlRecordReader
 from dbhone.capture.logs.base import LogFormat
+from dbhone.capture.sessions import Sessions
 from dbhone.capture.sql import OF_ROUTINE
 
 # A record begins with its time, which MariaDB leaves out within a second, or with the user.
@@ -21,7 +22,10 @@ _OF_ROUTINE = "# Stored_routine: "
 """What MariaDB and Percona Server write before a statement that a routine executed."""
 _SAMPLED = re.compile(r"# Log_slow_rate_.*?limit: (\d+)")
 """What MariaDB and Percona Server write where they log one of so many statements or sessions."""
+_SCHEMA = re.compile(r"# .*?\bSchema: (\S*)")
+"""What MariaDB and Percona Server write of each statement."""
 _DATABASE = re.compile(r"use ([^;\n]+);\n")
+"""What the server writes where a statement is on another database than the one before it."""
 _TIMESTAMP = re.compile(
     r"SET (?:last_insert_id=\d+,)?(?:insert_id=\d+,)?timestamp=(\d+)[^;\n]*;(?:\n|$)"
 )
@@ -33,11 +37,15 @@ class SlowReader(MysqlRecordReader):
 
     start = _START
 
+    def __init__(self, sessions: Sessions) -> None:
+        super().__init__(sessions)
+        self._database = ""
+
     def own_record(self, start: re.Match[str], text: str, end: int) -> None:
         """Take a record without a heading."""
         whole = text[start.end() : end]
         position = 0
-        thread, took, sampled, of_routine = None, None, None, False
+        thread, took, sampled, schema, of_routine = None, None, None, None, False
         while whole.startswith("\n#", position) and not whole.startswith(
             _ADMINISTRATOR, position + 1
         ):
@@ -48,6 +56,7 @@ class SlowReader(MysqlRecordReader):
             thread = thread or _THREAD.match(line)
             took = took or _QUERY_TIME.match(line)
             sampled = sampled or _SAMPLED.match(line)
+            schema = schema or _SCHEMA.match(line)
             of_routine = of_routine or line.startswith(_OF_ROUTINE)
             position = next_line
         number = thread or _ID.search(start[2])
@@ -61,6 +70,8 @@ class SlowReader(MysqlRecordReader):
         if not rest.endswith(";"):
             self.not_read(text, start.start(), end)
             return
+        if schema is not None:
+            self._database = schema[1]
         if of_routine:
             self.sessions.counted.left_out[OF_ROUTINE] += 1
             return
@@ -70,7 +81,7 @@ class SlowReader(MysqlRecordReader):
         duration = int(took[1]) * 1_000_000 + int(took[2])
         database = _DATABASE.match(rest)
         if database is not None:
-            self.sessions.counted.databases[database[1].strip("`")] += 1
+            self._database = database[1].strip("`")
             rest = rest[database.end() :]
         stamp = _TIMESTAMP.match(rest)
         at = self._moment(start[1], stamp)
@@ -80,7 +91,7 @@ class SlowReader(MysqlRecordReader):
             if rest.startswith(ENDS, len(_ADMINISTRATOR)):
                 self.sessions.ended(key)
             return
-        if rest:
+        if rest and self.sessions.takes(self._database):
             self.sessions.statement(key, at, rest, None, duration)
 
     @staticmethod

@@ -43,7 +43,9 @@ class CsvReader(LogReader):
                 log(key, at, _unquoted(message), _unquoted(detail), _unquoted(database))
             elif level in ("ERROR", "FATAL", "PANIC"):
                 at = self._clock.millisecond(time)
-                self._messages.error(key, at, _unquoted(message), _unquoted(query))
+                self._messages.error(
+                    key, at, _unquoted(message), _unquoted(query), _unquoted(database)
+                )
         if final or len(text) - end > LONGEST_RECORD:
             self.not_read(text, end, len(text))
             return len(text)

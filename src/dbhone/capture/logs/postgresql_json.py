@@ -51,6 +51,7 @@ class JsonReader(LogReader):
                     at,
                     record.get("message", ""),
                     record.get("statement", ""),
+                    record.get("dbname", ""),
                 )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return False

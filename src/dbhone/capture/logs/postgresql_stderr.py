@@ -139,15 +139,15 @@ class StderrReader(RecordReader):
             message = self._joined(message, text, start.end())
         if self._pending is not None:
             self._take_pending(key, level, message)
+        database = (database or "") if self._database else ""
         if level == "LOG":
             at = self._moment(time)
-            database = (database or "") if self._database else ""
             if _HAS_DETAIL in message[:40]:
                 self._pending = ("DETAIL", key, at, message, database)
             else:
                 self._messages.log(key, at, message, "", database)
         elif level in ("ERROR", "FATAL", "PANIC"):
-            self._pending = ("STATEMENT", key, self._moment(time), message, "")
+            self._pending = ("STATEMENT", key, self._moment(time), message, database)
 
     def _take_pending(self, key: str, level: str, message: str) -> None:
         """Take the line before, with this one if it is of it; wait on if this one is another."""
@@ -161,7 +161,7 @@ class StderrReader(RecordReader):
         if wanted == "DETAIL":
             self._messages.log(own, at, before, more, database)
         else:
-            self._messages.error(own, at, before, more)
+            self._messages.error(own, at, before, more, database)
 
     def _joined(self, message: str, text: str, start: int) -> str:
         """Return a message of several lines; those that have no tab do not belong to it."""

@@ -19,6 +19,7 @@ from dbhone.capture.capture import Captured, CaptureOptions, capture
 from dbhone.capture.counted import LONG
 from dbhone.capture.live import capture_live, left_on, put_back, write_made_up_dump
 from dbhone.capture.servers.base import SYNTAX, parse_address
+from dbhone.capture.sessions import OTHER_DATABASE
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import (
@@ -67,6 +68,11 @@ _SOURCES = {
     "--anonymise",
     is_flag=True,
     help="Replace all values by others of the same type and length.",
+)
+@click.option(
+    "--database",
+    metavar="NAME",
+    help="Leave out statements on other databases.  [default: those on all]",
 )
 @click.option(
     "--line-prefix",
@@ -133,6 +139,7 @@ class _Options:
     output: Path | None
     force: bool
     anonymise: bool
+    database: str | None
     line_prefix: str | None
     server: str | None
     seconds: float | None
@@ -142,7 +149,8 @@ class _Options:
     @property
     def asks_for_statements(self) -> bool:
         """Whether some option is about the statements that a server logged."""
-        return bool(self.output or self.seconds or self.anonymise or self.line_prefix)
+        of_reading = self.anonymise or self.database or self.line_prefix
+        return bool(self.output or self.seconds or of_reading)
 
     @property
     def asks_for_more(self) -> bool:
@@ -181,7 +189,9 @@ def _output(chosen: _Options) -> Path:
 
 
 def _capture(context: Context, logs: tuple[Path, ...], output: Path, chosen: _Options) -> Captured:
-    options = CaptureOptions(anonymise=chosen.anonymise, line_prefix=chosen.line_prefix)
+    options = CaptureOptions(
+        anonymise=chosen.anonymise, line_prefix=chosen.line_prefix, database=chosen.database
+    )
     if chosen.server is None:
         if chosen.seconds is not None:
             raise UsageError("--for says how long a server logs", hint="name one: --server")
@@ -314,7 +324,7 @@ def _unread(captured: Captured) -> str:
 def _warnings(captured: Captured) -> Iterator[str]:
     """Yield why a replay may not be what clients asked of the server."""
     header = captured.header
-    left_out = sum(header.left_out.values())
+    left_out = sum(header.left_out.values()) - header.left_out.get(OTHER_DATABASE, 0)
     share = left_out / (left_out + header.statements)
     if share > _MUCH:
         yield (
@@ -325,7 +335,8 @@ def _warnings(captured: Captured) -> Iterator[str]:
     if sum(header.databases.values()) - most > _FEW * most:
         yield (
             "clients asked several databases: a replay asks one, in which the statements of the"
-            " others fail or find other tables"
+            f" others fail or find other tables; --database {terminal_safe(_usual(header))} leaves"
+            " those out"
         )
     if captured.threshold is not None:
         yield (
@@ -343,6 +354,11 @@ def _warnings(captured: Captured) -> Iterator[str]:
             f"{count_of(captured.long, 'statement')} took longer than {duration(LONG / 1e6)}: a"
             " client that replays one may still be in it when its slice ends"
         )
+
+
+def _usual(header: Header) -> str:
+    """Return the database that most statements are on, empty if the log names none."""
+    return max(header.databases, key=header.databases.__getitem__, default="")
 
 
 def _templates(header: Header) -> Table:
@@ -371,7 +387,7 @@ def _written(output: Path, header: Header) -> str:
 
 def _next(output: Path, header: Header) -> str:
     """Return what to do with the workload file, with the database that most of it asks."""
-    database = max(header.databases, key=header.databases.__getitem__, default="DATABASE")
+    database = _usual(header) or "DATABASE"
     known = load_dumps(header.protocol).programs
     here = [dump for dump in known if shutil.which(dump.command[0])]
     dump = (here or known)[0]
