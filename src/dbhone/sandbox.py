@@ -67,8 +67,9 @@ _CONFIGURATION = (
     "timezone",
 )
 """What programs read below ``/etc``; nothing of it is secret."""
-_SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
+_SCRATCH = ("/tmp", "/var/tmp")
 _SCRATCH_BYTES = 1 << 30
+_SHARED_MEMORY = "/dev/shm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,6 +234,8 @@ def _system() -> Iterator[str]:
     yield from ("--perms", "0755", "--dir", "/var")
     for name in _SCRATCH:
         yield from ("--perms", "1777", "--size", str(_SCRATCH_BYTES), "--tmpfs", name)
+    # As elsewhere it may take half of the memory: PostgreSQL's parallel queries share theirs here.
+    yield from ("--perms", "1777", "--tmpfs", _SHARED_MEMORY)
 
 
 def _users() -> Iterator[str]:

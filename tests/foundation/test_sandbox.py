@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from dbhone import process
@@ -130,6 +131,13 @@ def test_temporary_files_are_its_own(folder: Path) -> None:
     for place in ("/tmp", "/var/tmp", "/dev/shm"):
         assert shell(f"echo x > {place}/{name}", folder).ok
         assert not (Path(place) / name).exists()
+
+
+def test_parallel_queries_may_share_half_of_the_memory(folder: Path) -> None:
+    sizes = shell("df -B1 --output=size /tmp /dev/shm", folder).text().split()[1:]
+    temporary, shared = map(int, sizes)
+    assert temporary == 1 << 30
+    assert shared == pytest.approx(psutil.virtual_memory().total / 2, rel=0.05)
 
 
 def test_it_has_no_network(folder: Path) -> None:
