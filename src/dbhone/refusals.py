@@ -70,5 +70,5 @@ def _size(value: object) -> object:
     return parsed(value, parse_size, "a size such as 256M")
 
 
-Size = Annotated[int, BeforeValidator(_size)]
+Size = Annotated[int, BeforeValidator(_size, json_schema_input_type=str)]
 """A number of bytes, which a file has as a text."""

@@ -52,6 +52,14 @@ def test_what_hone_refuses_is_refused(right: str, wrong: str, complaint: str) ->
     assert any(complaint in message for message in errors_of(text.replace(right, wrong)))
 
 
+@pytest.mark.parametrize("data", ['"a.dump"', "{ rows = 1000 }", '{ dump = "a.dump" }'])
+def test_data_is_a_path_or_a_table(data: str) -> None:
+    text = SHIPPED["try"].read_text(encoding="utf-8")
+    for section in ("[workload]", "[training]"):
+        assert section in text
+        assert errors_of(text.replace(section, f"{section}\ndata = {data}")) == []
+
+
 def test_keys_are_explained_for_readers() -> None:
     schema: Any = experiment_schema()
     assert "title" not in schema["$defs"]["DesignSection"]["properties"]["budget"]

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import core_schema
-
 from dbhone.dbms.base import system_names
 from dbhone.experiment.schema import ExperimentFile
 from dbhone.workload import suite as suites
@@ -17,27 +14,9 @@ _OF_USER = {"pattern": "[./]"}
 """A suite that is a user's file: its path has what no suite's name has."""
 
 
-class _WrittenSchema(GenerateJsonSchema):
-    """Describes values as they are written in a file, not as they are kept.
-
-    A duration is written as text and kept as seconds; whoever parses it says whether it is one.
-    """
-
-    def function_before_schema(
-        self, schema: core_schema.BeforeValidatorFunctionSchema
-    ) -> JsonSchemaValue:
-        inner: JsonSchemaValue = super().function_before_schema(schema)
-        written: JsonSchemaValue = {"type": ["string", "integer", "number", "boolean"]}
-        if schema["function"]["function"].__name__ in ("_duration", "_percent", "_size"):
-            written = {"type": "string"}
-        elif inner.get("enum") or "$ref" in inner or "allOf" in inner:
-            written = inner
-        return written
-
-
 def experiment_schema() -> dict[str, Any]:
     """Return the JSON schema, with the names of DBMSs and suites that this hone knows."""
-    schema: dict[str, Any] = ExperimentFile.model_json_schema(schema_generator=_WrittenSchema)
+    schema: dict[str, Any] = ExperimentFile.model_json_schema()
     definitions = schema["$defs"]
     definitions["SubjectSection"]["properties"]["dbms"] |= {"enum": ["", *system_names()]}
     known = {"enum": list(suites.names())}

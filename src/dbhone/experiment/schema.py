@@ -77,10 +77,11 @@ def _present_word(value: object) -> object:
     return Slices.SHORT if value == _EARLIER_SHORT else value
 
 
-Duration = Annotated[float, BeforeValidator(_duration)]
-Percent = Annotated[float, BeforeValidator(_percent)]
-Settings = dict[str, Annotated[str, BeforeValidator(_setting)]]
-Values = tuple[Annotated[str, BeforeValidator(_setting)], ...]
+Duration = Annotated[float, BeforeValidator(_duration, json_schema_input_type=str)]
+Percent = Annotated[float, BeforeValidator(_percent, json_schema_input_type=str)]
+_Written = BeforeValidator(_setting, json_schema_input_type=str | int | float | bool)
+Settings = dict[str, Annotated[str, _Written]]
+Values = tuple[Annotated[str, _Written], ...]
 Numbers = tuple[Annotated[int, Field(ge=1, le=100_000)], ...]
 
 
