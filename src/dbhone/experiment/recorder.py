@@ -12,12 +12,13 @@ from datetime import UTC, datetime
 from dbhone.activity import Activity, tell
 from dbhone.experiment.events import Began, Detail, Ended, Event, Listener, Note, Stage
 from dbhone.experiment.plan import PlanStep
+from dbhone.experiment.target import Notes
 from dbhone.measurement.record import Run, RunningServer, RunState, Step, Subject, Warning
 from dbhone.measurement.store import Store
 from dbhone.session import Session
 
 
-class RunRecorder:
+class RunRecorder(Notes):
     """The clock, the warnings and the state of one run while it is executed.
 
     What earlier sessions worked on the run counts towards its budget. What was waited for another
@@ -33,6 +34,7 @@ class RunRecorder:
         *,
         waited: Callable[[], float] = lambda: 0.0,
     ) -> None:
+        super().__init__(lambda text: listen(Detail(text=text)))
         self.run_id = run.id
         self.store = store
         self.listen = listen
@@ -105,10 +107,6 @@ class RunRecorder:
     def note(self, text: str) -> None:
         """Tell the user something now."""
         self.listen(Note(text=text))
-
-    def detail(self, text: str) -> None:
-        """Tell what is being done within a step."""
-        self.listen(Detail(text=text))
 
 
 def telling(session: Session, listen: Listener) -> Listener:

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Protocol, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile_counts import Counters
@@ -85,24 +85,29 @@ class Schedule:
     seconds: dict[str, float]
 
 
-class Notes(Protocol):
-    """What a target tells of its subjects, and keeps with the run that it is part of."""
+class Notes:
+    """What a target tells of its subjects. The user hears it; a run's recorder keeps it, too."""
 
-    @property
-    def detail(self) -> Notify:
-        """Who is told what is being done."""
+    def __init__(self, tell: Notify) -> None:
+        self._tell = tell
 
-    def note(self, text: str) -> None:
-        """Tell the user something now."""
+    def detail(self, text: str) -> None:
+        """Tell what is being done within a step."""
+        self._tell(text)
 
     def warn(self, *warnings: Warning) -> None:
-        """Keep warnings."""
+        """Tell warnings."""
+        for warning in warnings:
+            self._tell(warning.text)
+
+    def note(self, text: str) -> None:
+        """Tell at once what a kept warning says. Here none is kept: ``warn`` has told it."""
 
     def keep_steps(self, steps: Sequence[Step]) -> None:
-        """Keep which steps are measured."""
+        """Keep which steps are measured, where there is a run."""
 
     def keep_running(self, subject: str, running: RunningServer) -> None:
-        """Keep what a subject's server says once it runs."""
+        """Keep what a subject's server says once it runs, where there is a run."""
 
 
 class Target(ABC):

@@ -15,10 +15,9 @@ from dbhone.errors import DriverError, ServerError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.expected_answers import ExpectedAnswers
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
-from dbhone.experiment.target import BuildResult, Target
+from dbhone.experiment.target import BuildResult, Notes, Target
 from dbhone.experiment.targets import target_class
-from dbhone.measurement.record import Design, Role, RunningServer, Step, Warning
-from dbhone.session import Notify
+from dbhone.measurement.record import Design, Role
 from dbhone.source.tree import require_kept
 from dbhone.verification.harness import TestHarness
 from dbhone.verification.outcome import Evidence, Failure, ListComparison, Outcome
@@ -44,27 +43,6 @@ class AskedWorkload:
         """Return the usual workload of a DBMS at its smallest size."""
         suite = load_dbms(dbms).usual_suite
         return cls(suite, Scale(size=suites.load(suite).sizes()[0]))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _NoRun:
-    """Where warnings go that are about no run: to the user, who may see them."""
-
-    detail: Notify
-
-    def note(self, text: str) -> None:
-        """Tell nothing: the warnings tell it."""
-
-    def warn(self, *warnings: Warning) -> None:
-        """Tell them; nothing is kept."""
-        for warning in warnings:
-            self.detail(warning.text)
-
-    def keep_steps(self, steps: Sequence[Step]) -> None:
-        """Keep nothing."""
-
-    def keep_running(self, subject: str, running: RunningServer) -> None:
-        """Keep nothing."""
 
 
 def usual_base(build: Build, service: BuildService) -> Build:
@@ -194,7 +172,7 @@ def _target(
         design=_DESIGN,
     )
     make = target_class(experiment.suite)
-    return make(experiment, results, service.session, _NoRun(detail=service.detail))
+    return make(experiment, results, service.session, Notes(service.detail))
 
 
 def answers_compared(
