@@ -48,26 +48,6 @@ class _Totals:
     client: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Span:
-    """A round of one server: its two ends, and the seconds waited by event if that was asked."""
-
-    before: _Totals
-    after: _Totals
-    waits: Mapping[str, float] | None
-
-    def round(self, stacks: Mapping[Stack, int]) -> Round:
-        before, after = self.before, self.after
-        return Round(
-            operations=max(1, after.finished - before.finished),
-            seconds=after.at - before.at,
-            cpu=after.cpu - before.cpu,
-            client=after.client - before.client,
-            stacks=stacks,
-            waits=None if self.waits is None else split(self.waits),
-        )
-
-
 class ExplainedServer:
     """A subject whose server is sampled while its clients work. With ``waits`` it is asked, too.
 
@@ -91,7 +71,8 @@ class ExplainedServer:
         self._folder = folder / name
         self._folder.mkdir()
         self._running = servers.running(name)
-        self._spans: list[_Span] = []
+        self._rounds: list[tuple[float, float, Round]] = []
+        """When each began and ended, in monotonic time, and the round, still without its stacks."""
         self._work = work_of(task)
         self._clients: PausedClients | FreshClients = (
             self._paused(servers, task) if paused else FreshClients(servers, name, task)
@@ -130,7 +111,15 @@ class ExplainedServer:
             before = self._totals()
             self._clients.work(number, position, seconds)
             after = self._totals()
-        self._spans.append(_Span(before=before, after=after, waits=waits))
+        sliced = Round(
+            operations=max(1, after.finished - before.finished),
+            seconds=after.at - before.at,
+            cpu=after.cpu - before.cpu,
+            client=after.client - before.client,
+            stacks={},
+            waits=None if waits is None else split(waits),
+        )
+        self._rounds.append((before.at, after.at, sliced))
 
     def _totals(self) -> _Totals:
         usage = self._running.usage()
@@ -149,14 +138,17 @@ class ExplainedServer:
 
     def rounds(self, dbms: ServerDbms, prefix: Path) -> tuple[Round, ...]:
         """Return what was sampled in each round."""
-        counts = [Counter[Stack]() for _ in self._spans]
+        counts = [Counter[Stack]() for _ in self._rounds]
         tenant = self._running.server.place.tenant if can_enclose() else None
         for sample in self._sampler.samples((prefix,), tenant):
-            for span, count in zip(self._spans, counts, strict=True):
-                if span.before.at <= sample.at < span.after.at:
+            for (began, ended, _), count in zip(self._rounds, counts, strict=True):
+                if began <= sample.at < ended:
                     count[calls_of(sample, dbms, prefix)] += 1
         check_samples((sum(count.values()) for count in counts), self._work)
-        return tuple(span.round(count) for span, count in zip(self._spans, counts, strict=True))
+        return tuple(
+            dataclasses.replace(sliced, stacks=count)
+            for (*_, sliced), count in zip(self._rounds, counts, strict=True)
+        )
 
 
 def check_samples(counts: Iterable[int], work: Work) -> None:
