@@ -1,4 +1,4 @@
-"""Passes in short slices, with real sysbench processes that sleep instead of asking a server."""
+"""Trials in short slices, with real sysbench processes that sleep instead of asking a server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ROUNDS = first_rounds(1.0)
 
 @pytest.fixture(autouse=True)
 def any_event_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no pass depend on how many events a busy machine ends in a slice."""
+    """Let no trial depend on how many events a busy machine ends in a slice."""
     monkeypatch.setattr("dbhone.experiment.interleaved._MIN_EVENTS_PER_SLICE", 0)
 
 
@@ -101,8 +101,8 @@ class Sleepers:
 
 
 @dataclass
-class Stand:
-    """An open arena with these servers, and passes in it."""
+class OpenBlock:
+    """An open block with these servers, and trials on them."""
 
     servers: Sleepers
     session: Session
@@ -129,7 +129,7 @@ class Stand:
         )
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[Stand]:
+    def opened(self) -> Iterator[OpenBlock]:
         """Return it with its servers up."""
         with self.up.open(NAMES, 0):
             yield self
@@ -152,7 +152,7 @@ def nothing_runs() -> bool:
 
 
 def test_each_round_has_a_slice_of_each_subject_in_an_order_of_its_own(session: Session) -> None:
-    with Stand(Sleepers(), session).opened() as made:
+    with OpenBlock(Sleepers(), session).opened() as made:
         results = made.results()
     assert {name: result.position for name, result in results.items()} == {"old": 0, "new": 1}
     for number in range(ROUNDS.count):
@@ -168,7 +168,7 @@ def test_each_round_has_a_slice_of_each_subject_in_an_order_of_its_own(session: 
 
 
 def test_the_figures_are_those_of_the_slices(session: Session) -> None:
-    with Stand(Sleepers({"new": {"refuse": 5}}), session).opened() as made:
+    with OpenBlock(Sleepers({"new": {"refuse": 5}}), session).opened() as made:
         results = made.results()
     for result in results.values():
         counted = [one for one in result.slices if one.counted]
@@ -192,7 +192,7 @@ def test_what_a_server_used_was_used_for_the_events_that_pauses_cut_as_well(
     monkeypatch.setattr(
         PausableClient, "executed_events", lambda driver: 1000 * driver.finished_events()
     )
-    with Stand(Sleepers(), session).opened() as made:
+    with OpenBlock(Sleepers(), session).opened() as made:
         result = made.results()["old"]
     (step,) = result.driver.require_report().steps
     assert result.used_for is not None
@@ -205,7 +205,7 @@ def test_rounds_are_left_out_as_most_trials_of_their_set_so_far_show(
     seemed = iter([1, 0, 1])
     monkeypatch.setattr("dbhone.experiment.interleaved.unsettled", lambda _: next(seemed))
     monkeypatch.setattr("dbhone.experiment.interleaved.most_unsettled", lambda _: 1)
-    with Stand(Sleepers(), session).opened() as made:
+    with OpenBlock(Sleepers(), session).opened() as made:
         trials = [made.results()["old"].slices for _ in range(3)]
     left_out = [[one.round for one in slices if not one.counted] for slices in trials]
     assert left_out == [[0], [], [0]]
@@ -231,7 +231,7 @@ def test_trials_of_earlier_sessions_tell_how_many_rounds_are_left_out(
 ) -> None:
     monkeypatch.setattr("dbhone.experiment.interleaved.unsettled", lambda _: 1)
     monkeypatch.setattr("dbhone.experiment.interleaved.most_unsettled", lambda _: 1)
-    with Stand(
+    with OpenBlock(
         Sleepers(), session, earlier=[*earlier_trial(0), *earlier_trial(1)]
     ).opened() as made:
         assert all(one.counted for one in made.results()["old"].slices)
@@ -242,7 +242,7 @@ def test_a_set_that_an_earlier_session_measured_in_slices_is_so_again_after_a_st
 ) -> None:
     looks(monkeypatch, None, None, None)
     servers = Sleepers()
-    with Stand(servers, session, earlier=earlier_trial()).opened() as made:
+    with OpenBlock(servers, session, earlier=earlier_trial()).opened() as made:
         made.results()
         again = made.results()
     assert made.slow == [("sleep", "stalled-trial")]
@@ -254,20 +254,20 @@ def test_a_set_that_an_earlier_session_found_slow_is_measured_by_fresh_clients(
     session: Session,
 ) -> None:
     servers = Sleepers()
-    with Stand(servers, session, slow_before=frozenset({"sleep"})).opened() as made:
+    with OpenBlock(servers, session, slow_before=frozenset({"sleep"})).opened() as made:
         made.results()
     assert servers.fresh == [*NAMES]
     assert made.slow == []
 
 
 def test_what_is_observed_is_told_of_the_slices_alone(session: Session) -> None:
-    with Stand(Sleepers(), session, observe=True).opened() as made:
-        turnout = made.results()["old"]
-    series = {each.quantity: each for each in turnout.series}
+    with OpenBlock(Sleepers(), session, observe=True).opened() as made:
+        result = made.results()["old"]
+    series = {each.quantity: each for each in result.series}
     assert {PACE, CPU} <= set(series)
     pace = series[PACE]
     assert len(pace.at) == ROUNDS.count
-    assert pace.at[-1] == pytest.approx(sum(one.seconds for one in turnout.slices), rel=0.2)
+    assert pace.at[-1] == pytest.approx(sum(one.seconds for one in result.slices), rel=0.2)
     assert all(value > 0 for value in pace.values)
 
 
@@ -276,7 +276,7 @@ def test_a_set_of_slow_operations_is_measured_by_fresh_clients_from_then_on(
 ) -> None:
     monkeypatch.setattr("dbhone.experiment.interleaved._MIN_EVENTS_PER_SLICE", 10**9)
     servers = Sleepers()
-    with Stand(servers, session).opened() as made:
+    with OpenBlock(servers, session).opened() as made:
         made.results()
         made.results()
         assert made.slow == [("sleep", "slow-operations")]
@@ -298,7 +298,7 @@ def test_a_slice_lasts_until_an_operation_has_ended(
     """However long that takes: a stall belongs to the slice in which it began."""
     looks(monkeypatch, short := Rounds(seconds=1e-4, count=4))
     servers = Sleepers({name: {"sleep": 40} for name in NAMES})
-    with Stand(servers, session).opened() as made:
+    with OpenBlock(servers, session).opened() as made:
         results = made.results()
     for result in results.values():
         slices = [one for one in result.slices if one.counted]
@@ -312,18 +312,18 @@ def test_a_moment_of_standstill_at_the_beginning_changes_nothing(
 ) -> None:
     looks(monkeypatch, *[slow] * times)
     servers = Sleepers()
-    with Stand(servers, session).opened() as made:
+    with OpenBlock(servers, session).opened() as made:
         slices = made.results()["old"].slices
         assert made.slow == []
     assert [one.round for one in slices] == list(range(max(ROUNDS.count, times + 1)))
     assert servers.fresh == []
 
 
-def test_a_set_that_was_measured_in_slices_is_so_again_after_a_pass_that_stood_still(
+def test_a_set_that_was_measured_in_slices_is_so_again_after_a_trial_that_stood_still(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     servers = Sleepers()
-    with Stand(servers, session).opened() as made:
+    with OpenBlock(servers, session).opened() as made:
         made.results()
         looks(monkeypatch, None, None, None)
         made.results()
@@ -340,7 +340,7 @@ def test_slow_operations_are_looked_at_again_only_where_they_are_new(
     slow = [Rounds(seconds=1.2, count=2)] * 3
     slightly_slower = Rounds(seconds=1.5, count=2)
     looks(monkeypatch, *slow, slightly_slower)
-    with Stand(Sleepers(), session).opened() as made:
+    with OpenBlock(Sleepers(), session).opened() as made:
         trials = [
             [one.counted for one in made.results()["old"].slices].index(True) for _ in range(2)
         ]
@@ -352,7 +352,7 @@ def test_longer_operations_get_longer_slices_and_the_first_were_trials(
 ) -> None:
     longer = Rounds(seconds=0.4, count=3)
     monkeypatch.setattr("dbhone.experiment.interleaved.fitting_rounds", lambda *_: longer)
-    with Stand(Sleepers(), session).opened() as made:
+    with OpenBlock(Sleepers(), session).opened() as made:
         slices = made.results()["old"].slices
     trials, others = slices[:-3], slices[-3:]
     assert len(trials) == 3
@@ -364,7 +364,7 @@ def test_longer_operations_get_longer_slices_and_the_first_were_trials(
 
 def test_a_client_that_dies_fails_its_subject_and_no_other(session: Session) -> None:
     servers = Sleepers({"new": {"die": 20}})
-    with Stand(servers, session).opened() as made:
+    with OpenBlock(servers, session).opened() as made:
         results = made.results()
         assert made.up.running("new").server is not None, "its server is not to blame"
     assert "sleeper" in (results["new"].driver.failure or "")
@@ -375,7 +375,7 @@ def test_a_client_that_dies_fails_its_subject_and_no_other(session: Session) -> 
 
 def test_a_server_that_crashed_is_told_and_all_are_started_anew(session: Session) -> None:
     servers = Sleepers({"new": {"die": 20}})
-    with Stand(servers, session).opened() as made:
+    with OpenBlock(servers, session).opened() as made:
         servers.crash("new")
         results = made.results()
         assert results["new"].driver.failure == "new crashed"
@@ -390,7 +390,7 @@ def test_a_server_that_crashed_where_operations_are_slow_is_started_anew(
 ) -> None:
     monkeypatch.setattr("dbhone.experiment.interleaved._MIN_EVENTS_PER_SLICE", 10**9)
     servers = Sleepers({"new": {"die": 20}})
-    with Stand(servers, session).opened() as made:
+    with OpenBlock(servers, session).opened() as made:
         servers.crash("new")
         made.results()
     assert made.slow == [("sleep", "slow-operations")]
@@ -399,7 +399,7 @@ def test_a_server_that_crashed_where_operations_are_slow_is_started_anew(
 
 
 def test_a_server_that_did_not_start_is_told_and_the_others_are_measured(session: Session) -> None:
-    with Stand(Sleepers(refusing={"old"}), session).opened() as made:
+    with OpenBlock(Sleepers(refusing={"old"}), session).opened() as made:
         results = made.results()
     assert results["old"].driver.failure == "old did not start"
     assert results["new"].driver.failure is None
@@ -407,7 +407,7 @@ def test_a_server_that_did_not_start_is_told_and_the_others_are_measured(session
 
 def test_a_trial_is_announced_once_for_each_subject(session: Session) -> None:
     told: list[int] = []
-    with Stand(Sleepers(), session).opened() as made:
+    with OpenBlock(Sleepers(), session).opened() as made:
         made.results(lambda _, done: told.append(done))
     assert told == [0, 1]
 
@@ -417,7 +417,7 @@ def test_an_interrupt_leaves_no_paused_client_and_no_file(session: Session) -> N
         if done:
             raise KeyboardInterrupt
 
-    with Stand(Sleepers(), session).opened() as made, pytest.raises(KeyboardInterrupt):
+    with OpenBlock(Sleepers(), session).opened() as made, pytest.raises(KeyboardInterrupt):
         made.results(interrupt)
     assert nothing_runs()
     assert list(session.scratch.iterdir()) == []
