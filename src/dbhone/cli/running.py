@@ -19,7 +19,7 @@ from dbhone.errors import HoneError, Interrupted, NoSpaceError, StoreBusyError, 
 from dbhone.experiment.builds import recognise
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.execute import Execution
-from dbhone.experiment.goals import check_inputs, missing_for
+from dbhone.experiment.goals import missing_for
 from dbhone.experiment.load import SOURCE_SYNTAX, recorded
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import PlanProgress
@@ -28,6 +28,7 @@ from dbhone.experiment.room import check_room
 from dbhone.experiment.run_lifecycle import begin
 from dbhone.experiment.schema import SEEDS
 from dbhone.experiment.shortage import Shortage, shortage
+from dbhone.experiment.users_data import check_inputs
 from dbhone.files import write_whole
 from dbhone.measurement.record import Role, Run
 from dbhone.measurement.store import Store

@@ -21,7 +21,6 @@ from dbhone.errors import UnknownName
 from dbhone.experiment.builds import recognise
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.users_data import check_users_data
 from dbhone.process import can_enclose
 from dbhone.requirements import SANDBOX, Missing, Requirement, RequirementKind, missing
 from dbhone.source.kinds.base import SourceKind, folder_of, kind_of, parse_reference, source_kinds
@@ -136,20 +135,6 @@ def foresee_dbms(reference: str) -> str | None:
     last = Path(parse_reference(reference).location).name.lower()
     names = [name for name in system_names() if name in last]
     return max(names, key=len, default=None)
-
-
-def check_inputs(experiment: Experiment) -> None:
-    """Look at the folders and dumps that an experiment names, before anything is copied or built.
-
-    Raises UsageError for a folder that does not exist and for a dump that a build cannot take,
-    SourceError for a folder that holds another DBMS, ToolError for a user's data without a sandbox.
-    """
-    for subject in experiment.subjects:
-        for inputs in dict.fromkeys((subject.inputs, subject.inputs.trained)):
-            folder = folder_of(inputs.source)
-            if folder is not None and not inputs.variant.ready_made:
-                load_dbms(inputs.dbms).version(folder)
-    check_users_data(experiment)
 
 
 def _goal_makers() -> dict[str, Callable[[], Goal]]:

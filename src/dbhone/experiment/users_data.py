@@ -1,4 +1,4 @@
-"""Whether this machine and the builds can take a user's own data, told before anything is built."""
+"""Whether a user's folders, dumps and data can be taken here, told before anything is built."""
 
 from __future__ import annotations
 
@@ -10,10 +10,25 @@ from dbhone.errors import ToolError, UsageError
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.process import why_not_enclosed
 from dbhone.sandbox import is_waived, remedy
+from dbhone.source.kinds.base import folder_of
 from dbhone.workload.dumps.base import Dumps, load_dumps
 from dbhone.workload.dumps.postgresql import EXTENSIONS_HINT
 
 _DUMP, _FOLDER = "dump", "folder"
+
+
+def check_inputs(experiment: Experiment) -> None:
+    """Look at the folders and dumps that an experiment names, before anything is copied or built.
+
+    Raises UsageError for a folder that does not exist and for a dump that a build cannot take,
+    SourceError for a folder that holds another DBMS, ToolError for a user's data without a sandbox.
+    """
+    for subject in experiment.subjects:
+        for inputs in dict.fromkeys((subject.inputs, subject.inputs.trained)):
+            folder = folder_of(inputs.source)
+            if folder is not None and not inputs.variant.ready_made:
+                load_dbms(inputs.dbms).version(folder)
+    check_users_data(experiment)
 
 
 def check_users_data(experiment: Experiment) -> None:
