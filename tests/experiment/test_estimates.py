@@ -6,8 +6,6 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dbhone import process
 from dbhone.compilation import builder
@@ -19,7 +17,7 @@ from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import Edit
 from dbhone.errors import UsageError
 from dbhone.experiment import estimates
-from dbhone.experiment.estimates import BuildEstimator, SpeedFactor
+from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.experiment.target import training_workload
 from dbhone.measurement.record import Role
@@ -241,27 +239,3 @@ def test_linking_layouts_is_guessed_to_take_longer_with_link_time_optimisation(
 
     assert 0 < share("rel", 8) < share("rel", 16) < share("lto", 8)
     assert share("lto", 16) - share("lto", 8) == pytest.approx(share("rel", 8))
-
-
-SECONDS = st.floats(0.1, 1e4)
-
-
-def test_nothing_learnt_leaves_what_is_expected() -> None:
-    assert SpeedFactor().factor == 1.0
-
-
-@given(st.lists(SECONDS, min_size=1), SECONDS)
-def test_a_machine_that_is_as_slow_each_time_is_expected_to_stay_so(
-    builds: list[float], slowness: float
-) -> None:
-    speed = SpeedFactor()
-    for build in builds:
-        speed.learn(build, build * slowness)
-    assert speed.factor == pytest.approx(slowness)
-
-
-def test_a_build_that_was_there_tells_nothing() -> None:
-    speed = SpeedFactor()
-    speed.learn(10.0, 20.0)
-    speed.learn(0.0, 0.1)
-    assert speed.factor == pytest.approx(2.0)

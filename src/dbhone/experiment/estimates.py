@@ -317,24 +317,3 @@ def _effort(inputs: BuildInputs, pass_: Pass) -> float:
     trains = _INSTRUMENTED if pass_.trains else 1.0
     scope = (_BY_RULES if inputs.packaging else 1.0) * (_ALL_TARGETS if inputs.targets else 1.0)
     return words * trains * scope
-
-
-class SpeedFactor:
-    """How many times as long as expected this machine's builds take, learned from builds."""
-
-    def __init__(self) -> None:
-        self._expected = self._took = 0.0
-
-    @property
-    def factor(self) -> float:
-        """The factor by all builds so far, 1 before the first."""
-        return self._took / self._expected if self._expected else 1.0
-
-    def learn(self, expected: float, took: float) -> None:
-        """Count a build that took ``took`` seconds and was planned to take ``expected``.
-
-        A build that was planned to take no time, since it was there already, tells nothing.
-        """
-        if expected > 0:
-            self._expected += expected
-            self._took += took

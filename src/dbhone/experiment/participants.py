@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from dbhone.errors import DriverError
-from dbhone.experiment.estimates import SpeedFactor
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import Compile, Plan, PlanStep, PostLink, TakeReadyMade, Train
 from dbhone.experiment.planning import leaves_time
@@ -117,6 +116,27 @@ class Participants:
         )
         left = self._recorder.left()
         return leaves_time(self._experiment, name, self._out, left=left, build=seconds)
+
+
+class SpeedFactor:
+    """How many times as long as expected this machine's builds take, learned from builds."""
+
+    def __init__(self) -> None:
+        self._expected = self._took = 0.0
+
+    @property
+    def factor(self) -> float:
+        """The factor by all builds so far, 1 before the first."""
+        return self._took / self._expected if self._expected else 1.0
+
+    def learn(self, expected: float, took: float) -> None:
+        """Count a build that took ``took`` seconds and was planned to take ``expected``.
+
+        A build that was planned to take no time, since it was there already, tells nothing.
+        """
+        if expected > 0:
+            self._expected += expected
+            self._took += took
 
 
 class ConsecutiveFailures:
