@@ -119,11 +119,11 @@ def leaves_time(
 ) -> bool:
     """Return whether an optional subject's build leaves enough of the budget for measuring.
 
-    A share of the budget is kept for measuring: where it is known how long blocks take, no less
-    than the least need and no more than the most. They are blocks of it, of the subjects that are
-    not optional, and of those before it that are not ``out``. In seconds: what is ``left`` of the
-    budget, and what the build is expected to take. There is always time for the first candidate
-    that is not out: without any the base would be measured alone.
+    ``left`` seconds are left of the budget, and the build is expected to take ``build`` seconds.
+    A share of the budget is kept for measuring. Where it is known how long a block takes, at least
+    the fewest blocks and at most the most blocks are kept. A block has the subjects that are not
+    optional, those before this one that are not ``out``, and this one. The first candidate that is
+    not out always has time: without any the base would be measured alone.
     """
     design = experiment.design
     names = [subject.name for subject in experiment.subjects]
@@ -136,10 +136,10 @@ def leaves_time(
     if build == 0 or all(subject.role is not Role.CANDIDATE for subject in certain):
         return True
     block = target_class(experiment.suite).block_seconds(experiment, len(certain) + 1)
-    share = _MEASURING_SHARE * design.budget_seconds
-    least, most = (blocks * (block or 0.0) for blocks in (design.min_blocks, design.max_blocks))
-    measuring = share if block is None else max(least, min(share, most))
-    return left - build > measuring
+    kept = _MEASURING_SHARE * design.budget_seconds
+    if block is not None:
+        kept = min(max(kept, design.min_blocks * block), design.max_blocks * block)
+    return left - build > kept
 
 
 def _add(steps: dict[str, PlanStep], step: PlanStep) -> None:
