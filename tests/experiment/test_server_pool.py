@@ -18,8 +18,7 @@ from dbhone.dbms.base_server import Installation, ServerDbms
 from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.experiment.order import BlockSeed
 from dbhone.experiment.server_clients import ServerWorkload
-from dbhone.experiment.server_data import loading_settings
-from dbhone.experiment.server_pool import ServerPool, ServerSpec
+from dbhone.experiment.server_pool import ServerPool, ServerSpec, loading_settings
 from dbhone.instance.client import connect
 from dbhone.instance.programs import installation_of
 from dbhone.session import Session

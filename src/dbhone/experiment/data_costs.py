@@ -1,26 +1,136 @@
-"""Adds to a plan's steps what loading and copying the servers' data costs.
+"""What the loaded data of servers costs: how long it takes to load and to copy, and its bytes.
 
-Data is loaded once, by the first step that starts a server with it, and copied for each start.
+What kept data took here before tells what it takes; where nothing like it was loaded, a guess does,
+which plans name as one.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TypeAlias
 
-from dbhone.experiment.estimates import BuildEstimator
+from dbhone.compilation.inputs import BuildInputs
+from dbhone.dbms.base_server import load_server_dbms
+from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.plan import Cost, DataCost, PlanStep, Train, Verify
+from dbhone.experiment.plan import DONE, Cost, DataCost, PlanStep, Train, Verify
+from dbhone.experiment.server_pool import data_name
+from dbhone.files import digest_of_file
+from dbhone.home import Home
+from dbhone.instance import data
+from dbhone.instance.data_facts import KeptFacts, disk_size, kept_facts
 from dbhone.workload import suite as suites
+from dbhone.workload import suite_tasks
+from dbhone.workload.drivers.base import ServerDriver, load_driver_of
+from dbhone.workload.suite import Regime
+from dbhone.workload.task import DataSet, Scale
+
+_LOADED, _COPIED = 10e6, 200e6
+"""Bytes that are loaded and copied in a second: guesses."""
+_PART_OF_CACHE = 0.25
+"""How large a size's own data is, as a part of the cache in which all of it lies: a guess."""
+_EMPTY = 200 * 1024**2
+"""Bytes of a data directory with its logs and nothing loaded."""
+_FAR = 10.0
+"""Data that is so many times as large as what was loaded before is guessed: of small data most of
+the time is not for its rows."""
+CostOfData: TypeAlias = Callable[
+    [BuildInputs, Sequence[RequestedSetting], suites.Suite, Scale], DataCost | None
+]
+"""Tells what a server's data costs, None of an embedded DBMS."""
+
+
+class DataEstimator:
+    """Tells what loaded data costs, by what the home folder holds."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    def cost(
+        self,
+        dbms: str,
+        version: str,
+        settings: Sequence[RequestedSetting],
+        suite: suites.Suite,
+        scale: Scale,
+        *,
+        source: str,
+    ) -> DataCost:
+        """Return what the data of a server costs; the ``version`` is empty if it is not known.
+
+        The ``source`` is the digest of its tree, or its reference where there is no tree yet.
+        """
+        server = load_server_dbms(dbms)
+        driver = load_driver_of(ServerDriver, suite.driver)
+        content = suite_tasks.data_set(suite, scale)
+        scripts = [digest_of_file(path) for path in driver.load_scripts(content)]
+        name = data_name(server, version, settings, driver, content, scripts, source=source)
+        kept = data.find(self._home, name) if version else None
+        if kept is not None:
+            load, size = DONE, disk_size(kept.path)
+        else:
+            load, size = self._expected(dbms, driver.name, content, suite, scale)
+        return DataCost(
+            label=content.label,
+            name=name,
+            load=load,
+            size=size,
+            copy_seconds=size / self._copied_in_a_second(),
+        )
+
+    def _expected(
+        self, dbms: str, driver: str, content: DataSet, suite: suites.Suite, scale: Scale
+    ) -> tuple[Cost, int]:
+        """Return what loading is expected to take, and the bytes, by data like it or by a guess."""
+        like = [
+            it
+            for it in self._facts
+            if (it.facts.dbms, it.facts.driver) == (dbms, driver)
+            and it.facts.volume * _FAR >= content.volume
+        ]
+        if not like:
+            size = _guessed_size(content, suite, scale)
+            return Cost(seconds=size / _LOADED, guessed=True), size
+        shares = [(it, content.volume / it.facts.volume) for it in like]
+        seconds = statistics.median(it.facts.load_seconds * share for it, share in shares)
+        return Cost(seconds=seconds), int(
+            statistics.median(it.size * share for it, share in shares)
+        )
+
+    def _copied_in_a_second(self) -> float:
+        return statistics.median([*self._rates()] or [_COPIED])
+
+    def _rates(self) -> Iterator[float]:
+        for it in self._facts:
+            if it.facts.copy_seconds:
+                yield it.size / it.facts.copy_seconds
+
+    @cached_property
+    def _facts(self) -> tuple[KeptFacts, ...]:
+        """What is known of all data of the home."""
+        return tuple(kept_facts(self._home))
+
+
+def _guessed_size(content: DataSet, suite: suites.Suite, scale: Scale) -> int:
+    usual = Scale(size=scale.size, data=scale.files)
+    growth = content.volume / suite_tasks.data_set(suite, usual).volume
+    cached = suite.server_sizes[scale.size].cache[Regime.CACHED]
+    return max(int(_EMPTY + _PART_OF_CACHE * cached * growth), content.least_bytes)
 
 
 def with_data(
-    steps: Iterable[PlanStep], experiment: Experiment, estimator: BuildEstimator
+    steps: Iterable[PlanStep], experiment: Experiment, cost_of: CostOfData
 ) -> Iterator[PlanStep]:
-    """Yield the steps, those that are still to be done with what their servers' data costs."""
+    """Yield the steps, those that are still to be done with what their servers' data costs.
+
+    Data is loaded once, by the first step that starts a server with it, and copied for each start.
+    """
     loaded: set[str] = set()
     for step in steps:
-        cost = None if step.cost.done else _data_of(step, experiment, estimator)
+        cost = None if step.cost.done else _data_of(step, experiment, cost_of)
         if cost is None or not isinstance(step, Train | Verify):
             yield step
             continue
@@ -37,13 +147,13 @@ def copying_seconds(steps: Iterable[PlanStep]) -> float:
     return max((cost.copy_seconds for cost in data if cost is not None), default=0.0)
 
 
-def _data_of(step: PlanStep, experiment: Experiment, estimator: BuildEstimator) -> DataCost | None:
+def _data_of(step: PlanStep, experiment: Experiment, cost_of: CostOfData) -> DataCost | None:
     match step:
         case Train(inputs=inputs, training=training):
             suite = suites.load(training.suite)
-            return estimator.data(inputs, training.settings, suite, training.scale)
+            return cost_of(inputs, training.settings, suite, training.scale)
         case Verify(subject=name):
             subject = experiment.subject(name)
             suite = suites.load(experiment.suite)
-            return estimator.data(subject.inputs, subject.settings, suite, experiment.scale)
+            return cost_of(subject.inputs, subject.settings, suite, experiment.scale)
     return None

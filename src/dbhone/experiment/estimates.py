@@ -23,10 +23,10 @@ from dbhone.compilation.transforms.base import Pass, Slot
 from dbhone.dbms.base import Phase, load_dbms
 from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import HoneError, SourceError, ToolError
+from dbhone.experiment.data_costs import DataEstimator
 from dbhone.experiment.levers import lacking
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.plan import Cost, DataCost
-from dbhone.experiment.server_data import DataEstimator
 from dbhone.experiment.target import training_workload
 from dbhone.home import Home
 from dbhone.instance import ready_made

@@ -65,7 +65,7 @@ def make_plan(
     steps += _verification(experiment, present, build_plan, progress)
     if target_class(experiment.suite).calibrates:
         steps.append(_calibration(experiment))
-    steps = list(with_data(steps, experiment, estimator))
+    steps = list(with_data(steps, experiment, estimator.data))
     steps.append(_measurement(experiment, present, len(certain), steps, progress))
     return Plan(steps=tuple(steps), builds=build_plan.builds, left_out=left_out)
 

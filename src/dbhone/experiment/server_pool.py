@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +18,6 @@ from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, Sizin
 from dbhone.dbms.base_settings import Origin, RequestedSetting
 from dbhone.experiment.order import BlockSeed
 from dbhone.experiment.server_clients import ServerClients, ServerWorkload
-from dbhone.experiment.server_data import data_name, loading_settings
 from dbhone.files import digest_of_file
 from dbhone.instance import data, page_cache, settings
 from dbhone.instance.applied_levers import AppliedLevers
@@ -30,6 +29,7 @@ from dbhone.instance.server import Server
 from dbhone.instance.settings import ResolvedSettings
 from dbhone.session import Notify, Session
 from dbhone.untrusted_files import remove_tree
+from dbhone.workload.drivers.base import ServerDriver
 from dbhone.workload.suite import Regime
 from dbhone.workload.task import DataFolder, DataSet
 
@@ -245,3 +245,33 @@ class ServerPool:
         driver = self.workload.driver
         refusals = driver.refusals(printed, self.workload.data)
         return VerifiedServer(answers=driver.answers(printed), refusals=refusals)
+
+
+def loading_settings(
+    dbms: ServerDbms, settings: Iterable[RequestedSetting]
+) -> tuple[RequestedSetting, ...]:
+    """Return those requested settings that decide what a server's data is."""
+    names = dbms.loading_settings | dbms.data_settings
+    return tuple(setting for setting in settings if dbms.meant(setting.name) in names)
+
+
+def data_name(
+    dbms: ServerDbms,
+    version: str,
+    settings: Iterable[RequestedSetting],
+    driver: ServerDriver,
+    content: DataSet,
+    scripts: Sequence[str],
+    *,
+    source: str,
+) -> str:
+    """Return the name under which loaded data is kept; ``scripts`` are the driver's, as digests.
+
+    The ``source`` counts where a version does not tell whose data its servers can read.
+    """
+    seed = () if content.seed is None else (content.seed,)
+    own = [[it.name, it.value, it.origin] for it in loading_settings(dbms, settings)]
+    is_released = dbms.unreleased is None or dbms.unreleased.search(version) is None
+    of_source = () if version and is_released else (source,)
+    parts = [driver.name, *content.key, list(scripts), *seed, *own, *of_source]
+    return data.key(dbms.name, version, parts)

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from dbhone.dbms.base_server import load_server_dbms
+from dbhone.experiment.data_costs import DataEstimator
 from dbhone.experiment.plan import DataCost
-from dbhone.experiment.server_data import DataEstimator, data_name
+from dbhone.experiment.server_pool import data_name
 from dbhone.files import digest_of_file
 from dbhone.instance.data_facts import DataFacts, note_load
 from dbhone.session import Session
