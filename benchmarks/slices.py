@@ -33,7 +33,6 @@ from dbhone.analysis.rounds import levels
 from dbhone.dbms.base_server import Installation, ServerDbms, load_server_dbms
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.observe import ObserveOptions, RunObservation
-from dbhone.experiment.server_clients import ServerWorkload
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.slice_client import SliceClient
 from dbhone.home import Home
@@ -41,8 +40,8 @@ from dbhone.host_lock import hold_host_lock
 from dbhone.measurement.sample_array import Array, Logs
 from dbhone.session import Session, open_session
 from dbhone.workload import suite as suites
-from dbhone.workload.drivers.base import ServerDriver, load_driver
 from dbhone.workload.task import Scale, Task
+from dbhone.workload.workload import Workload
 
 NAMES = ("a", "b")
 STEPS = ("point-query", "update-index")
@@ -197,20 +196,15 @@ def bench(name: str, steps: tuple[str, ...]) -> Iterator[Bench]:
     """Yield two servers that are up, on copies of the same data."""
     dbms = load_server_dbms(name)
     spec = ServerSpec(dbms=dbms, installation=installed(dbms), settings=(), env={})
-    suite = suites.load("sysbench:micro")
-    driver = load_driver(suite.driver)
-    assert isinstance(driver, ServerDriver)
+    workload = Workload(name="sysbench:micro", scale=Scale(size="quick"))
     root = Path(tempfile.mkdtemp(prefix="hone-slices-"))
     root.chmod(0o711)
     try:
         with open_session(Home(root / "h")) as session:
-            demand = ServerWorkload(
-                suite=suite, driver=driver, scale=Scale(size="quick"), servers=2
-            )
-            servers = ServerPool(session, demand, print)
+            servers = ServerPool(session, workload, print, servers=2)
             observation = RunObservation(ObserveOptions(enabled=False), lambda *_: None)
             up = BlockServers(servers, dict.fromkeys(NAMES, spec), observation, print, seed=1)
-            tasks = demand.tasks(suites.full_names(suite, steps))
+            tasks = workload.tasks(suites.full_names(workload.suite, steps))
             with contextlib.ExitStack() as stack:
                 with hold_host_lock(session.home, lambda _: print("waiting for another hone")):
                     stack.enter_context(up.open(NAMES, 0))

@@ -55,7 +55,7 @@ def test_the_patch_applies_and_compiles(
 def test_one_build_is_measured_by_one_client() -> None:
     texts = experiments("apt:postgresql", Path("/there/planted.patch"), 0.97, 1200.0)
     reads, writes = (parse(each, name="planted") for each in texts)
-    assert reads.scale.threads == writes.scale.threads == (1,)
+    assert reads.workload.scale.threads == writes.workload.scale.threads == (1,)
     assert (reads.design.budget_seconds, writes.design.budget_seconds) == (1200.0, 600.0)
     for each in (reads, writes):
         base = each.base

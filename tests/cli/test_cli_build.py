@@ -155,8 +155,8 @@ def test_training_is_by_the_suite_of_the_dbms_unless_another_is_named(
     assert done.exit_code == 0, done.output
     assert [step.pass_ for step in service.compiled] == [Pass.INSTRUMENT, Pass.USE]
     (training,) = service.trainings
-    assert training.suite == suite
-    assert [each.partition("_")[0] for each in training.sets] == list(sets)
+    assert training.workload.name == suite
+    assert [each.partition("_")[0] for each in training.workload.chosen] == list(sets)
 
 
 @pytest.mark.parametrize(

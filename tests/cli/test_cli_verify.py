@@ -13,12 +13,12 @@ from dbhone.cli.commands import verify
 from dbhone.compilation.manifest import Build
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import Detail
-from dbhone.experiment.verifying import AskedWorkload
 from dbhone.home import Home
 from dbhone.requirements import Missing
 from dbhone.untrusted_files import remove_tree
 from dbhone.verification.outcome import Outcome
 from dbhone.verification.verify import Verification
+from dbhone.workload.workload import Workload
 from tests.cli.finished_run import invoke, keep_finished
 from tests.experiment.pretended import pretended_build
 
@@ -35,7 +35,7 @@ class Bench:
         self.bases: list[str] = []
 
     def verify_build(
-        self, verification: Verification, service: BuildService, _: Sequence[AskedWorkload]
+        self, verification: Verification, service: BuildService, _: Sequence[Workload]
     ) -> Outcome:
         service.listen(Detail(text="all tests at once"))
         self.bases.append(verification.base.digest)

@@ -28,10 +28,10 @@ from dbhone.errors import DriverError, SourceError, UsageError
 from dbhone.instance.levers.base import DRAWER as LEVERS
 from dbhone.instance.levers.base import HostCapabilities, Lever, LeverContext, ObservedState
 from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import DRAWER as DRIVERS
 from dbhone.workload.drivers.base import Driver, DriverRequest, ServerDriver
 from dbhone.workload.task import Scale
+from dbhone.workload.workload import Workload
 
 COMMANDS = "dbhone.cli.commands"
 
@@ -111,11 +111,12 @@ def request_for(driver: Driver, folder: Path) -> DriverRequest:
     capture((CAPTURED,), captured, CaptureOptions())
     (folder / "dump").write_text("-- what pg_dump made")
     fitting = (each for each in suites.names() if suites.load(each).driver == driver.name)
-    suite = suites.load(next(fitting, str(captured)))
-    assert suite.driver == driver.name
+    name = next(fitting, str(captured))
     given = {"dump": str(folder / "dump")} if "dump" in driver.data_keys else {}
-    scale = Scale(size=suite.sizes()[0], data=given)
-    task = suite_tasks.tasks(suite, suite.measured()[:1], scale)[0]
+    scale = Scale(size=suites.load(name).sizes()[0], data=given)
+    workload = Workload(name=name, scale=scale)
+    assert workload.driver is driver
+    task = workload.tasks(workload.chosen[:1])[0]
     if given:
         task = task.with_materials(folder)
     server = Endpoint(protocol=POSTGRESQL, socket=Path("/s/.s"), user="u", database="d", port=1)

@@ -112,14 +112,14 @@ def test_jiangs_figures_are_the_means_of_the_seconds_that_are_shown() -> None:
 
 def test_jiangs_experiment_has_his_clients_and_holds_his_point_selects_out() -> None:
     experiment = load_shipped("jiang")
-    assert set(experiment.scale.threads or ()) == {
+    assert set(experiment.workload.scale.threads or ()) == {
         int(threads) for threads, _, _ in jiangs_seconds()
     }
     (step,) = {figures.step for figures in load_publication("jiang-pgo").steps}
-    assert step in (experiment.sets or ())
+    assert step in experiment.workload.chosen
     trained = [each.training for each in experiment.subjects if each.training is not None]
     assert len(trained) == 2
-    assert all(step not in training.sets for training in trained)
+    assert all(step not in training.workload.chosen for training in trained)
 
 
 # Callaghan's tables have lost what parts their cells: a line is "Point: avg", then one figure of

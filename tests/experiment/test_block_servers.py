@@ -19,7 +19,6 @@ from dbhone.experiment.load import parse
 from dbhone.experiment.observe import ObserveOptions, RunObservation
 from dbhone.experiment.order import BlockSeed, data_seed
 from dbhone.experiment.recorder import RunRecorder
-from dbhone.experiment.server_clients import ServerWorkload
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.server_target import ServerTarget
 from dbhone.experiment.target import BuildResult
@@ -27,18 +26,16 @@ from dbhone.experiment.trial import SubjectResult, Trial
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.session import Session
 from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.drivers.base import (
     Chunk,
     DriverReport,
     DriverRequest,
     EmbeddedDriver,
-    ServerDriver,
-    load_driver,
 )
 from dbhone.workload.suite import Regime
 from dbhone.workload.task import Scale, Task
+from dbhone.workload.workload import Workload
 from tests.compilation.tiny import make_tree
 from tests.experiment.pretended import pretended_build, pretended_server
 
@@ -130,8 +127,7 @@ def block_servers(
 
 
 def task(name: str) -> Task:
-    suite = suites.load(name)
-    return suite_tasks.tasks(suite, suite.measured()[:1], Scale(size="smoke"))[0]
+    return Workload(name=name, scale=Scale(size="smoke")).tasks()[0]
 
 
 def trial(block: int) -> Trial:
@@ -330,11 +326,8 @@ def test_a_server_that_cannot_finish_fails_in_the_next_slice_and_all_start_again
 
 
 def test_what_is_to_be_cold_is_not_warmed_up_and_has_the_cache_of_a_warm_one() -> None:
-    suite = suites.load("sysbench:micro")
-    driver = load_driver(suite.driver)
-    assert isinstance(driver, ServerDriver)
     cold, warm = (
-        ServerWorkload(suite=suite, driver=driver, scale=Scale(size="smoke", regime=regime))
+        Workload(name="sysbench:micro", scale=Scale(size="smoke", regime=regime))
         for regime in (Regime.COLD, Regime.CACHED)
     )
     assert cold.cold

@@ -27,6 +27,7 @@ from dbhone.experiment.target import BuildResult
 from dbhone.host_lock import hold_host_lock
 from dbhone.session import Session
 from dbhone.workload.task import Scale
+from dbhone.workload.workload import Workload
 from tests.compilation.tiny import make_tree
 from tests.dbms.mysql_trees import Tree
 from tests.experiment.pretended import pretended_build
@@ -117,7 +118,9 @@ def training_step(build: Build) -> Train:
         cost=DONE,
         needs=("instrumented",),
         inputs=build.manifest.inputs,
-        training=Training(suite="speedtest1", scale=Scale(size="smoke"), sets=("main",)),
+        training=Training(
+            workload=Workload(name="speedtest1", scale=Scale(size="smoke"), sets=("main",))
+        ),
     )
 
 
@@ -159,7 +162,9 @@ def test_a_set_that_a_version_lacks_cannot_be_trained_on(tmp_path: Path) -> None
     program = tmp_path / "test" / "speedtest1.c"
     program.parent.mkdir()
     program.write_text('if( strcmp(zThisTest,"main")==0 ){ }')
-    training = Training(suite="speedtest1", scale=Scale(size="smoke"), sets=("main", "json"))
+    workload = Workload(name="speedtest1", scale=Scale(size="smoke"), sets=("main", "json"))
+    training = Training(workload=workload)
     with pytest.raises(UsageError, match="this version has no sets json"):
         check_trainable(training, tmp_path)
-    check_trainable(dataclasses.replace(training, sets=("main",)), tmp_path)
+    main = dataclasses.replace(workload, sets=("main",))
+    check_trainable(Training(workload=main), tmp_path)

@@ -171,7 +171,7 @@ class TestWhatIsWritten:
             "control": Role.CONTROL,
             "mysql-8.0.12": Role.CANDIDATE,
         }
-        assert experiment.suite == "sysbench:micro"
+        assert experiment.workload.name == "sysbench:micro"
         assert experiment.design.budget_seconds == 45 * 60
 
     def test_a_dbms_stands_for_its_source_and_another_word_for_a_package(self) -> None:
@@ -208,7 +208,7 @@ class TestWhatIsWritten:
         assert [each.inputs.source for each in experiment.subjects] == [first, first, second]
 
     def test_an_embedded_dbms_has_its_own_usual_suite(self) -> None:
-        assert _experiment("apt:sqlite3", "apt:sqlite3#o3", "sqlite").suite == "speedtest1"
+        assert _experiment("apt:sqlite3", "apt:sqlite3#o3", "sqlite").workload.name == "speedtest1"
 
     def test_it_says_what_was_asked_for(self) -> None:
         workload = WorkloadOptions(
@@ -216,8 +216,8 @@ class TestWhatIsWritten:
         )
         design_options = DesignOptions(budget=90.0, target=0.005, seed=7)
         experiment = _experiment("apt:pg", "apt:pg#o3", workload=workload, design=design_options)
-        assert experiment.sets == ("scan_range=100", "insert_range=100")
-        assert (experiment.size, experiment.scale.threads) == ("smoke", (1, 4))
+        assert experiment.workload.sets == ("scan_range=100", "insert_range=100")
+        assert (experiment.size, experiment.workload.scale.threads) == ("smoke", (1, 4))
         design = experiment.design
         assert (design.budget_seconds, design.target, design.seed) == (90.0, 0.005, 7)
 

@@ -13,19 +13,18 @@ from dbhone.experiment.server_pool import data_name
 from dbhone.files import digest_of_file
 from dbhone.instance.data_facts import DataFacts, note_load
 from dbhone.session import Session
-from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
-from dbhone.workload.drivers.base import ServerDriver, load_driver_of
 from dbhone.workload.task import Scale
+from dbhone.workload.workload import Workload
 
-SUITE = suites.load("sysbench:micro")
+SUITE = "sysbench:micro"
 SMOKE = Scale(size="smoke", data={"rows": 10_000})
 SOURCE = "5" * 64
 _MIB = 1024**2
 
 
 def cost(session: Session, scale: Scale = SMOKE, version: str = "8.0.45") -> DataCost:
-    return DataEstimator(session.home).cost("mysql", version, (), SUITE, scale, source=SOURCE)
+    workload = Workload(name=SUITE, scale=scale)
+    return DataEstimator(session.home).cost("mysql", version, (), workload, source=SOURCE)
 
 
 def keep(session: Session, name: str, volume: float, seconds: float, copy: float) -> Path:
@@ -50,7 +49,7 @@ def test_what_was_never_loaded_is_guessed_and_grows_with_the_rows(session: Sessi
 
 
 def test_data_like_it_tells_how_long_it_takes_by_its_volume(session: Session) -> None:
-    volume = suite_tasks.data_set(SUITE, SMOKE).volume
+    volume = Workload(name=SUITE, scale=SMOKE).data.volume
     keep(session, "mysql-8.0.33-1", volume / 4, 5.0, 0.5)
     expected = cost(session)
     assert expected.load.seconds == pytest.approx(20.0)
@@ -59,14 +58,14 @@ def test_data_like_it_tells_how_long_it_takes_by_its_volume(session: Session) ->
 
 
 def test_data_that_is_far_smaller_tells_nothing(session: Session) -> None:
-    volume = suite_tasks.data_set(SUITE, SMOKE).volume
+    volume = Workload(name=SUITE, scale=SMOKE).data.volume
     keep(session, "mysql-8.0.33-1", volume / 100, 5.0, 0.5)
     assert cost(session).load.guessed
 
 
 def test_kept_data_is_not_loaded_again_where_the_version_is_known(session: Session) -> None:
-    driver = load_driver_of(ServerDriver, SUITE.driver)
-    content = suite_tasks.data_set(SUITE, SMOKE)
+    workload = Workload(name=SUITE, scale=SMOKE)
+    driver, content = workload.server_driver, workload.data
     scripts = [digest_of_file(path) for path in driver.load_scripts(content)]
     name = data_name(
         load_server_dbms("mysql"), "8.0.45", (), driver, content, scripts, source=SOURCE
@@ -80,5 +79,5 @@ def test_kept_data_is_not_loaded_again_where_the_version_is_known(session: Sessi
 def test_a_users_own_data_takes_what_its_files_take(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(type(suite_tasks.data_set(SUITE, SMOKE)), "least_bytes", 2**50)
+    monkeypatch.setattr(type(Workload(name=SUITE, scale=SMOKE).data), "least_bytes", 2**50)
     assert cost(session).size == 2**50

@@ -25,12 +25,13 @@ from dbhone.session import Session
 from dbhone.source.derive import apply_edits
 from dbhone.source.tree import SourceTree
 from dbhone.workload.task import Scale
+from dbhone.workload.workload import Workload
 from tests.compilation.plain_build import plain_build
 from tests.compilation.tiny import Tiny, make_spec, make_tree
 from tests.compilation.trainings import train
 
 INPUTS = BuildInputs(dbms="tiny", source="git:tiny@1", variant=parse_variant("pgo"))
-TRAINING = Training(suite="speedtest1", scale=Scale(size="smoke"), sets=("main",))
+TRAINING = Training(workload=Workload(name="speedtest1", scale=Scale(size="smoke"), sets=("main",)))
 
 
 def subject(inputs: BuildInputs = INPUTS, training: Training = TRAINING) -> SubjectDeclaration:
@@ -97,7 +98,8 @@ def test_a_profile_is_kept_for_the_training_that_made_it(
     assert estimator.kept(subject()) == 2
     builder.make(make_spec(tree, "pgo", pass_=Pass.USE, profile=profile), session, lambda _: None)
     assert estimator.kept(subject()) == 3
-    longer = dataclasses.replace(TRAINING, sets=("main", "cte"))
+    workload = dataclasses.replace(TRAINING.workload, sets=("main", "cte"))
+    longer = dataclasses.replace(TRAINING, workload=workload)
     assert estimator.kept(subject(training=longer)) == 1
     elsewhere = dataclasses.replace(TRAINING, foreign=True)
     assert estimator.kept(subject(training=elsewhere)) == 3

@@ -93,7 +93,7 @@ class PretendedTarget:
     def __call__(
         self, experiment: Experiment, builds: Mapping[str, object], *_: object
     ) -> PretendedTarget:
-        self.sets = experiment.sets
+        self.sets = experiment.workload.sets
         self._ask(builds)
         return self
 

@@ -44,9 +44,9 @@ class TestWhatIsWritten:
         assert {each.inputs.source for each in experiment.subjects} == {
             each.source for each in VERSIONS
         }
-        assert experiment.suite == "sysbench:micro"
+        assert experiment.workload.name == "sysbench:micro"
         assert experiment.design.budget_seconds == 3600.0
-        assert experiment.sets is None
+        assert experiment.workload.sets is None
 
     def test_it_says_what_was_asked_for(self) -> None:
         workload = WorkloadOptions(
@@ -54,8 +54,8 @@ class TestWhatIsWritten:
         )
         design = DesignOptions(budget=90.0, target=0.005, seed=1)
         experiment = parse(history_text("mysql", VERSIONS, workload, design), name="x")
-        assert experiment.sets == ("scan_range=100", "insert_range=100")
-        assert experiment.scale.threads == (1, 4)
+        assert experiment.workload.sets == ("scan_range=100", "insert_range=100")
+        assert experiment.workload.scale.threads == (1, 4)
         assert experiment.size == "smoke"
         assert (experiment.design.budget_seconds, experiment.design.target) == (90.0, 0.005)
 

@@ -91,8 +91,7 @@ def test_new_versions_stand_beside_the_nearest_older_one_of_the_run() -> None:
 def test_the_work_and_the_settings_are_those_of_the_run() -> None:
     first = parse(EXPERIMENT, name="x")
     second = parse(text_of("8.0.12"), name="x")
-    assert (second.suite, second.size, second.sets) == (first.suite, first.size, first.sets)
-    assert second.scale == first.scale
+    assert second.workload == first.workload
     asked = {each.name: each.settings for each in first.subjects}
     assert {each.name: each.settings for each in second.subjects} == {
         "5.7.22": asked["5.7.22"],
@@ -154,7 +153,7 @@ def test_the_source_of_an_anchors_profile_is_taken_over_with_it() -> None:
 
 def test_some_of_the_sets_will_do() -> None:
     text = text_of("8.0.12", sets=("scan",))
-    assert parse(text, name="x").sets == ("scan_range=100",)
+    assert parse(text, name="x").workload.sets == ("scan_range=100",)
 
 
 def test_older_versions_become_the_base() -> None:

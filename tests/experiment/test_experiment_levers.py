@@ -103,7 +103,7 @@ def test_a_cache_is_as_large_as_the_last_request_says_however_it_is_spelled(
     config = f'[config]\nfile = "my.cnf"\nset = {{ "{spelling}" = "8G" }}\n'
     text = TEXT.replace("postgresql", "mysql").replace('huge_pages = "off"', "")
     experiment = parse(f"{text}{config}", name=str(tmp_path / "x.toml"))
-    found = cache_bytes(experiment.base, experiment.suite, experiment.scale, 1)
+    found = cache_bytes(experiment.base, experiment.workload, 1)
     assert found == 8 * 1024**3
 
 

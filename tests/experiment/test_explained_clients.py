@@ -12,18 +12,16 @@ from dbhone.errors import DriverError
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.explained_clients import FreshClients, work_of
 from dbhone.experiment.trial import SubjectResult
-from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.drivers.base import DriverReport, StepResult
 from dbhone.workload.task import Scale, Task
+from dbhone.workload.workload import Workload
 
 ROWS = 2000
 
 
 def first_task(suite: str) -> Task:
-    loaded = suites.load(suite)
-    return suite_tasks.tasks(loaded, loaded.measured(), Scale(size="smoke"))[0]
+    return Workload(name=suite, scale=Scale(size="smoke")).tasks()[0]
 
 
 @dataclass

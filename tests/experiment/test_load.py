@@ -11,6 +11,7 @@ from dbhone.experiment.load import load_file, load_named, parse
 from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.measurement.record import Role
 from dbhone.workload.task import Scale
+from dbhone.workload.workload import Workload
 from tests.experiment.experiment_files import GOOD
 
 
@@ -18,11 +19,15 @@ def subject(text: str, name: str) -> SubjectDeclaration:
     return parse(text, name="x.toml").subject(name)
 
 
+def trained_on(name: str) -> Training:
+    return Training(workload=Workload(name="speedtest1", scale=Scale(size="smoke"), sets=(name,)))
+
+
 def test_a_file_is_read_whole() -> None:
     experiment = parse(GOOD, name="x.toml")
     assert experiment.title == "a small comparison"
     assert [each.name for each in experiment.subjects] == ["rel", "control", "pgo"]
-    assert (experiment.suite, experiment.size, experiment.sets) == ("speedtest1", "smoke", None)
+    assert experiment.workload == Workload(name="speedtest1", scale=Scale(size="smoke"))
     design = experiment.design
     assert (design.target, design.budget_seconds, design.seed) == (0.02, 90.0, 7)
     assert (design.min_blocks, design.max_blocks) == (3, 9)
@@ -37,7 +42,7 @@ def test_like_takes_over_what_is_not_said() -> None:
         "clang",
     )
     assert pgo.inputs.variant.name == "rel+lto+pgo"
-    assert pgo.training == Training(suite="speedtest1", scale=Scale(size="smoke"), sets=("main",))
+    assert pgo.training == trained_on("main")
 
 
 def test_whatever_is_declared_as_the_base_is_a_control() -> None:
@@ -81,9 +86,7 @@ def test_subjects_of_one_build_have_layouts_of_their_own() -> None:
 
 def test_a_subjects_own_training_goes_before_the_general_one() -> None:
     text = GOOD.replace('"lto+pgo"', '"lto+pgo", train = ["cte"]')
-    assert subject(text, "pgo").training == Training(
-        suite="speedtest1", scale=Scale(size="smoke"), sets=("cte",)
-    )
+    assert subject(text, "pgo").training == trained_on("cte")
 
 
 CASES = [

@@ -14,9 +14,9 @@ from dbhone.experiment.server_target import ServerTarget
 from dbhone.experiment.target import training_tasks
 from dbhone.measurement.record import Role
 from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 from dbhone.workload.suite import Regime
 from dbhone.workload.task import Scale
+from dbhone.workload.workload import Workload
 from tests.experiment.experiment_files import EMBEDDED, GOOD_SERVERS
 
 
@@ -34,12 +34,12 @@ def settings_of(text: str) -> dict[str, dict[str, str]]:
 
 
 def test_names_of_sets_may_be_short_where_one_alone_begins_so() -> None:
-    assert parse(GOOD_SERVERS, name="x.toml").sets == (
+    assert parse(GOOD_SERVERS, name="x.toml").workload.sets == (
         "update-index_range=100",
         "read-write_range=10",
     )
     training = training_of()
-    assert training.sets == ("point-query_range=100", "update-index_range=100")
+    assert training.workload.chosen == ("point-query_range=100", "update-index_range=100")
     assert training.shares == (1.0, 3.0)
 
 
@@ -116,12 +116,12 @@ def test_an_embedded_dbms_has_no_levers() -> None:
 
 
 def test_the_scale_is_what_is_said() -> None:
-    scale = parse(GOOD_SERVERS, name="x.toml").scale
+    workload = parse(GOOD_SERVERS, name="x.toml").workload
+    scale = workload.scale
     assert scale.threads == (1, 4)
     assert scale.regime is Regime.OS_CACHED
     assert scale.data == {"rows": 5000}
-    suite = suites.load("sysbench:micro")
-    tasks = suite_tasks.tasks(suite, ("update-index_range=100",), scale)
+    tasks = workload.tasks(("update-index_range=100",))
     assert [task.set for task in tasks] == ["update-index_range=100@1", "update-index_range=100@4"]
     assert {task.suite_set for task in tasks} == {"update-index_range=100"}
     assert {task.run.seconds for task in tasks if task.run} == {2.0}
@@ -201,8 +201,7 @@ def test_what_is_trained_on_another_suite_is_held_out_everywhere() -> None:
     assert parse(ELSEWHERE, name="x.toml").trained_sets == frozenset()
     (run, _) = (task.run for task in training_tasks(training))
     assert run is not None
-    ycsb = suites.load("ycsb")
-    assert run.data == suite_tasks.data_set(ycsb, Scale(size="smoke"))
+    assert run.data == Workload(name="ycsb", scale=Scale(size="smoke")).data
 
 
 def test_each_subject_may_be_trained_on_a_suite_of_its_own() -> None:
@@ -223,11 +222,11 @@ def test_each_subject_may_be_trained_on_a_suite_of_its_own() -> None:
 
 def test_the_suite_that_is_measured_may_be_trained_on_other_data() -> None:
     text = GOOD_SERVERS.replace("[training]", "[training]\ndata = { rows = 900 }")
-    assert training_of(text).scale.data == {"rows": 900}
-    assert training_of(text).scale.threads == (4,)
-    full = training_of(text.replace("[training]", '[training]\nsize = "quick"')).scale
+    assert training_of(text).workload.scale.data == {"rows": 900}
+    assert training_of(text).workload.scale.threads == (4,)
+    full = training_of(text.replace("[training]", '[training]\nsize = "quick"')).workload.scale
     assert (full.data, full.regime) == ({"rows": 900}, Regime.OS_CACHED)
-    assert parse(text, name="x.toml").scale.data == {"rows": 5000}
+    assert parse(text, name="x.toml").workload.scale.data == {"rows": 5000}
 
 
 def test_data_for_the_suite_that_one_subject_alone_is_trained_on_is_not_that_of_another() -> None:
@@ -238,7 +237,8 @@ def test_data_for_the_suite_that_one_subject_alone_is_trained_on_is_not_that_of_
         'other = { like = "rel", variant = "pgo", train = ["mix"], train_suite = "tpcc" }\nbig ='
     )
     found = parse(text.replace("big =", other), name="x.toml")
-    data = {each.name: each.training.scale.data for each in found.subjects if each.training}
+    trained = ((each.name, each.training) for each in found.subjects)
+    data = {name: training.workload.scale.data for name, training in trained if training}
     assert data == {"pgo": {"rows": 5000}, "other": {"warehouses": 2}}
 
 
@@ -340,7 +340,7 @@ size = "smoke"
 @pytest.mark.parametrize("said", ["threads = [4]", "tables = 2", 'seconds = "9s"'])
 def test_what_runs_to_its_end_has_no_clients_tables_and_seconds_to_choose(said: str) -> None:
     text = BATCH.format(dbms="mariadb", variant="o3", set="run-1", suite="batch:insert-select")
-    assert parse(text + "rows = 5000\n", name="x.toml").scale.data == {"rows": 5000}
+    assert parse(text + "rows = 5000\n", name="x.toml").workload.scale.data == {"rows": 5000}
     with pytest.raises(UsageError, match="runs one statement to its end") as refused:
         parse(f"{text}{said}\n", name="x.toml")
     assert "rows" in (refused.value.hint or "")
@@ -383,7 +383,7 @@ def test_hiroi10s_settings_and_transactions_are_trained_on_and_measured() -> Non
         assert {each.name for each in subject.settings} == set(load_config("hiroi10-8.0").settings)
         if subject.training is not None:
             assert subject.training.settings == subject.settings
-            assert subject.training.sets == suites.load("hiroi10").measured()
+            assert subject.training.workload.chosen == suites.load("hiroi10").measured()
 
 
 def test_a_plan_tells_how_long_a_block_takes() -> None:

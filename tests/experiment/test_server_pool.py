@@ -17,14 +17,13 @@ from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base_server import Installation, ServerDbms
 from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.experiment.order import BlockSeed
-from dbhone.experiment.server_clients import ServerWorkload
 from dbhone.experiment.server_pool import ServerPool, ServerSpec, loading_settings
 from dbhone.instance.client import connect
 from dbhone.instance.programs import installation_of
 from dbhone.session import Session
 from dbhone.workload import suite as suites
-from dbhone.workload.drivers.base import ServerDriver, load_driver_of
 from dbhone.workload.task import Scale
+from dbhone.workload.workload import Workload
 from tests.compilation.plain_build import plain_build
 from tests.experiment.pretended import pretended_server
 from tests.instance import lives
@@ -59,22 +58,21 @@ def test_a_server_has_another_layout_of_its_code_in_each_block() -> None:
     assert all(one.tools == usual for one in in_blocks)
 
 
-def test_a_server_takes_the_clients_of_whatever_may_be_asked_of_it() -> None:
+def test_a_server_takes_the_clients_of_whatever_may_be_asked_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Those of warm-ups and of sets on request, too, if they have numbers of their own."""
-    suite = suites.load("sysbench:micro")
-    driver = load_driver_of(ServerDriver, suite.driver)
-    usual = ServerWorkload(suite=suite, driver=driver, scale=Scale(size="smoke")).connections
+    workload = Workload(name="sysbench:micro", scale=Scale(size="smoke"))
+    suite, usual = workload.suite, workload.connections
     name = suite.warm_ups()[0]
     many = {**suite.sets, name: suite.sets[name].model_copy(update={"threads": 64})}
     wider = suite.model_copy(update={"sets": many})
-    workload = ServerWorkload(suite=wider, driver=driver, scale=Scale(size="smoke"))
+    monkeypatch.setattr(suites, "load", lambda _: wider)
     assert workload.connections >= max(64, usual)
 
 
 def pool_of(session: Session) -> ServerPool:
-    suite = suites.load("sysbench:micro")
-    driver = load_driver_of(ServerDriver, suite.driver)
-    workload = ServerWorkload(suite=suite, driver=driver, scale=Scale(size="smoke"))
+    workload = Workload(name="sysbench:micro", scale=Scale(size="smoke"))
     return ServerPool(session, workload, lambda _: None)
 
 
@@ -141,10 +139,8 @@ def pool_with(session: Session, dump: Path, folder: Path, protocol: str = "mysql
     """Return servers on which a captured workload is replayed, for which a dump is restored."""
     asked: Asked = ("text", "SELECT 1", [])
     workload = workload_of(folder, protocol, [[asked]])
-    suite = suites.load(str(workload))
-    driver = load_driver_of(ServerDriver, suite.driver)
     scale = Scale(size="smoke", data={"dump": str(dump)})
-    replayed = ServerWorkload(suite=suite, driver=driver, scale=scale)
+    replayed = Workload(name=str(workload), scale=scale)
     return ServerPool(session, replayed, lambda _: None)
 
 
@@ -250,10 +246,8 @@ def test_a_dump_of_several_databases_is_asked_in_its_first(open_session_home: Se
             "CREATE DATABASE shop;\nUSE `shop`;\nCREATE TABLE orders (id int);\n"
             "CREATE DATABASE other;\nUSE `other`;\n"
         )
-        suite = suites.load(str(workload))
-        driver = load_driver_of(ServerDriver, suite.driver)
         scale = Scale(size="smoke", data={"dump": str(folder / "a.sql")})
-        asks = ServerWorkload(suite=suite, driver=driver, scale=scale)
+        asks = Workload(name=str(workload), scale=scale)
         found = ServerPool(open_session_home, asks, lambda _: None).verify(spec)
     assert found.refusals is None
     assert "answer `shop`.`orders`" in found.answers

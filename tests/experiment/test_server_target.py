@@ -9,17 +9,17 @@ from typing import cast
 import pytest
 
 from dbhone.errors import ServerError
-from dbhone.experiment import server_target
+from dbhone.experiment import server_specs, server_target
 from dbhone.experiment.load import parse
 from dbhone.experiment.observe import RunObservation
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.server_pool import ServerPool, ServerSpec, VerifiedServer
-from dbhone.experiment.server_specs import server_workload
 from dbhone.experiment.server_target import ServerTarget
 from dbhone.experiment.warnings import ServerSetup
 from dbhone.instance.running_settings import RunningSettings
 from dbhone.instance.server import Server
 from dbhone.measurement.record import Warning
+from dbhone.session import Session
 from tests.experiment.experiment_files import GOOD_SERVERS
 
 
@@ -29,7 +29,10 @@ def test_a_server_that_runs_alone_has_the_part_of_the_memory_that_it_is_measured
 ) -> None:
     monkeypatch.setattr("dbhone.instance.memory.memory_for", lambda _: 2**36)
     experiment = parse(f"{GOOD_SERVERS}\n{design}", name="x.toml")
-    assert server_workload(experiment).servers == servers
+    given: dict[str, object] = {}
+    monkeypatch.setattr(server_specs, "ServerPool", lambda *_, **options: given.update(options))
+    server_specs.pool_of(experiment, cast("Session", None), lambda _: None)
+    assert given["servers"] == servers
 
 
 def test_a_server_that_did_not_answer_is_asked_again_for_what_it_took(

@@ -18,15 +18,14 @@ from dbhone.experiment.interleaved import (
 )
 from dbhone.experiment.model import Slices
 from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import load_driver
 from dbhone.workload.task import Scale, Task
+from dbhone.workload.workload import Workload
 
 
 def tasks(suite: str, threads: tuple[int, ...] | None = None, seconds: float = 2.0) -> list[Task]:
-    loaded = suites.load(suite)
     scale = Scale(size="smoke", threads=threads, seconds=seconds)
-    return list(suite_tasks.tasks(loaded, loaded.measured(), scale))
+    return list(Workload(name=suite, scale=scale).tasks())
 
 
 def chosen(

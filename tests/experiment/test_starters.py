@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from dbhone.dbms.base_server import ServerDbms, SizingHints
 from dbhone.errors import ExperimentError, UnknownName, UsageError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.load import parse
+from dbhone.experiment.model import Experiment
 from dbhone.experiment.planning import make_plan
 from dbhone.experiment.shortage import shortage
 from dbhone.experiment.starters import questions, starter_text
@@ -129,12 +131,17 @@ suite = "tpcc"
 """
 
 
+def data_of_trainings(experiment: Experiment) -> dict[str, Mapping[str, int | str]]:
+    trained = ((each.name, each.training) for each in experiment.subjects)
+    return {name: training.workload.scale.data for name, training in trained if training}
+
+
 def test_a_dump_is_for_the_captured_workload_that_one_of_two_subjects_is_trained_on(
     tmp_path: Path,
 ) -> None:
     capture_queries("postgresql", tmp_path)
     found = parse(TWO_TRAININGS, name=str(tmp_path / "mine.toml"))
-    data = {each.name: each.training.scale.data for each in found.subjects if each.training}
+    data = data_of_trainings(found)
     assert data == {"micro": {}, "own": {"dump": str(tmp_path / "mine.dump")}}
 
 
@@ -155,7 +162,7 @@ def test_a_captured_workload_may_be_trained_on_other_data_than_it_is_measured_on
         parse(MEASURED_ELSEWHERE, name=str(tmp_path / "mine.toml"))
     (tmp_path / "mine.dump").write_text("-- a dump")
     found = parse(MEASURED_ELSEWHERE, name=str(tmp_path / "mine.toml"))
-    data = {each.name: each.training.scale.data for each in found.subjects if each.training}
+    data = data_of_trainings(found)
     trained = {"dump": str(tmp_path / "mine.dump")}
     assert data == {"micro": trained, "own": trained}
-    assert found.scale.data == {"dump": str(tmp_path / "other.dump")}
+    assert found.workload.scale.data == {"dump": str(tmp_path / "other.dump")}

@@ -13,10 +13,9 @@ from dbhone.experiment.load import parse
 from dbhone.experiment.model import Training
 from dbhone.experiment.target import training_workload
 from dbhone.instance import page_cache
-from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 from dbhone.workload.suite import Regime
 from dbhone.workload.task import Scale
+from dbhone.workload.workload import Workload
 from tests.compilation.plain_build import plain_build
 from tests.experiment.experiment_files import EMBEDDED
 from tests.experiment.pretended import pretended_build
@@ -49,25 +48,24 @@ def test_the_programs_of_a_block_are_read_anew_in_the_layouts_of_its_subjects_to
 
 def test_a_training_in_another_regime_or_with_another_cache_is_another_training() -> None:
     scale = Scale(size="smoke", threads=(4,))
-    usual = Training(suite="sysbench:micro", scale=scale, sets=("point-query_range=100",))
+    usual = Workload(name="sysbench:micro", scale=scale, sets=("point-query_range=100",))
     changes: tuple[dict[str, Any], ...] = (
         {},
         {"regime": Regime.COLD},
         {"regime": Regime.OS_CACHED},
         {"cache_bytes": 2**30},
     )
+    scales = [dataclasses.replace(scale, **changed) for changed in changes]
     workloads = [
-        training_workload(dataclasses.replace(usual, scale=dataclasses.replace(scale, **changed)))
-        for changed in changes
+        training_workload(Training(workload=dataclasses.replace(usual, scale=each)))
+        for each in scales
     ]
     assert all(workloads.count(each) == 1 for each in workloads)
 
 
 def test_what_is_usual_of_a_training_is_not_told_so_that_kept_profiles_are_found() -> None:
-    scale = suite_tasks.training_scale(
-        suites.load("sysbench:micro"), Scale(size="quick", cache_bytes=2**30), "smoke"
-    )
-    usual = Training(suite="sysbench:micro", scale=scale, sets=("point-query_range=100",))
-    told = training_workload(usual)
+    scale = Scale(size="quick", cache_bytes=2**30)
+    usual = Workload(name="sysbench:micro", scale=scale, sets=("point-query_range=100",))
+    told = training_workload(Training(workload=usual.for_training("smoke")))
     assert isinstance(told, dict)
     assert told.keys() == {"tasks", "settings", "command", "scripts"}

@@ -11,16 +11,14 @@ import pytest
 from dbhone.errors import DriverError, UsageError
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Training, TrainingCommand
-from dbhone.experiment.server_clients import ServerWorkload
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.target import training_workload
 from dbhone.experiment.targets import target_class
 from dbhone.home import Home
 from dbhone.instance.server import Server
 from dbhone.session import Session, open_session
-from dbhone.workload import suite as suites
-from dbhone.workload.drivers.base import ServerDriver, load_driver_of
 from dbhone.workload.task import Scale
+from dbhone.workload.workload import Workload
 from tests.workload.live import installed, open_folder, server_dbms
 
 EXPERIMENT = """\
@@ -57,12 +55,12 @@ def training_of(text: str, folder: Path) -> Training:
 
 def test_a_command_alone_is_a_training(tmp_path: Path) -> None:
     training = training_of(EXPERIMENT, tmp_path)
-    assert training.sets == ()
+    assert training.workload.sets == ()
     assert training.trained_on == ("./train.sh report",)
     assert training.command == TrainingCommand(
         argv=("./train.sh", "report"), folder=tmp_path, timeout=90.0
     )
-    assert target_class(training.suite).training_seconds(training) < 90
+    assert target_class(training.workload).training_seconds(training) < 90
 
 
 def test_a_command_comes_after_sets(tmp_path: Path) -> None:
@@ -95,11 +93,7 @@ def running() -> Iterator[tuple[ServerPool, Server]]:
     if installation is None:
         pytest.skip("postgresql is not installed")
     with open_folder() as folder, open_session(Home(folder / "h")) as session:
-        workload = ServerWorkload(
-            suite=suites.load("pgbench"),
-            driver=load_driver_of(ServerDriver, "pgbench"),
-            scale=Scale(size="smoke"),
-        )
+        workload = Workload(name="pgbench", scale=Scale(size="smoke"))
         pool = ServerPool(session, workload, lambda _: None)
         spec = ServerSpec(dbms=dbms, installation=installation, settings=())
         with pool.running(spec) as server:

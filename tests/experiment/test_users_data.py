@@ -26,9 +26,14 @@ def on_dump(folder: Path, *extensions: str, packaging: str = "") -> Experiment:
     dump.write_text("".join(f"CREATE EXTENSION IF NOT EXISTS {name};\n" for name in extensions))
     rel = 'dbms = "postgresql"'
     text = GOOD_SERVERS.replace(rel, f'{rel}, packaging = "{packaging}"' if packaging else rel)
-    experiment = parse(text, name="x.toml")
-    scale = dataclasses.replace(experiment.scale, data={"dump": str(dump)})
-    return dataclasses.replace(experiment, scale=scale)
+    return on_data(parse(text, name="x.toml"), "dump", dump)
+
+
+def on_data(experiment: Experiment, key: str, path: Path) -> Experiment:
+    """Return the experiment on a user's data."""
+    scale = dataclasses.replace(experiment.workload.scale, data={key: str(path)})
+    workload = dataclasses.replace(experiment.workload, scale=scale)
+    return dataclasses.replace(experiment, workload=workload)
 
 
 @pytest.mark.usefixtures("enclosed")
@@ -52,9 +57,7 @@ def test_data_that_may_refer_to_other_servers_needs_a_sandbox_or_trust(
     key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dbhone.experiment.users_data.why_not_enclosed", lambda: "bwrap is missing")
-    experiment = on_dump(tmp_path, "plpgsql")
-    scale = dataclasses.replace(experiment.scale, data={key: str(tmp_path / "shop.sql")})
-    experiment = dataclasses.replace(experiment, scale=scale)
+    experiment = on_data(on_dump(tmp_path, "plpgsql"), key, tmp_path / "shop.sql")
     with pytest.raises(ToolError, match=r"foreign tables.*bwrap is missing"):
         check_users_data(experiment)
     monkeypatch.setenv(TRUST_VARIABLE, "1")

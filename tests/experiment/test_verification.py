@@ -18,7 +18,6 @@ from dbhone.experiment.load import parse
 from dbhone.experiment.model import SubjectDeclaration
 from dbhone.experiment.plan import Verify
 from dbhone.experiment.verifying import (
-    AskedWorkload,
     answers_compared,
     build_like,
     usual_base,
@@ -29,6 +28,7 @@ from dbhone.session import Session
 from dbhone.source.tree import publish_tree, recall
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import Verification, expected_seconds, lists_of
+from dbhone.workload.workload import Workload
 from tests.compilation.plain_build import plain_build
 from tests.dbms.mysql_trees import Tree as MysqlTree
 from tests.experiment.experiment_files import GOOD, SMOKE
@@ -124,7 +124,7 @@ def test_a_workload_that_cannot_be_asked_for_want_of_a_source_tree_is_not_left_o
     verification = Verification(candidate=build, base=build, grade=Grade.ANSWERS)
     service = cast("Any", SimpleNamespace(session=SimpleNamespace(home=Home(tmp_path / "home"))))
     with pytest.raises(SourceError, match="is no longer kept") as error:
-        verify_build(verification, service, (AskedWorkload.usual("mysql"),))
+        verify_build(verification, service, (Workload.usual("mysql"),))
     assert "hone build" in (error.value.hint or "")
 
 

@@ -25,9 +25,7 @@ from dbhone.sandbox import MOST_FILES, MOST_PROCESSES, Sandbox
 from dbhone.session import Session
 from dbhone.workload.drive import DriverCommand, drive
 from dbhone.workload.drivers.base import DriverRequest, EmbeddedDriver, load_driver_of
-from dbhone.workload.suite import load
-from dbhone.workload.suite_tasks import tasks
-from dbhone.workload.task import Scale
+from dbhone.workload.workload import Workload
 from tests.foundation.processes import is_running
 from tests.instance import lives
 from tests.instance.pretended_servers import Stubborn, pretended, session
@@ -338,8 +336,7 @@ def test_a_driver_that_takes_too_much_memory_is_told(
     monkeypatch.setattr(
         type(driver), "argv", lambda self, request: ("/bin/bash", "-c", f"exec {_EATER}")
     )
-    suite = load("speedtest1")
-    task = tasks(suite, suite.measured(), Scale(size=suite.sizes()[0]))[0]
+    task = Workload.usual("sqlite").tasks()[0]
     with fresh_database(session) as (database, tenant):
         result = drive(
             DriverCommand(

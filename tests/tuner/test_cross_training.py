@@ -28,9 +28,9 @@ def text_of(
 def test_a_build_is_trained_on_each_set_on_each_mix_and_on_all() -> None:
     experiment = parse(text_of(mixes=(("scan", "insert"),)), name="x")
     trained = {
-        subject.name: subject.training.sets for subject in experiment.subjects if subject.training
+        each.name: each.training.workload.chosen for each in experiment.subjects if each.training
     }
-    point, scan, insert = experiment.sets or ()
+    point, scan, insert = experiment.workload.chosen
     assert trained == {
         "on-point-query": (point,),
         "on-scan": (scan,),
@@ -54,7 +54,7 @@ def test_one_more_build_takes_the_profile_of_an_earlier_source() -> None:
 
 def test_one_more_build_is_trained_for_another_time() -> None:
     subjects = parse(text_of(sizes=("quick", "full")), name="x").subjects
-    sizes = {one.name: one.training.scale.size for one in subjects[-3:] if one.training}
+    sizes = {one.name: one.training.workload.scale.size for one in subjects[-3:] if one.training}
     assert sizes == {"on-all": "smoke", "on-all-quick": "quick", "on-all-full": "full"}
 
 
@@ -62,7 +62,7 @@ def test_long_mixes_that_begin_alike_have_names_of_their_own() -> None:
     sets = ("parsenumber", "rtree", "main", "star", "json", "app", "cte", "orm")
     mixes = (sets[:6], sets[:7])
     subjects = parse(text_of(sets, dbms="sqlite", mixes=mixes), name="x").subjects
-    trained = {one.name: one.training.sets for one in subjects if one.training}
+    trained = {one.name: one.training.workload.chosen for one in subjects if one.training}
     assert len(trained) == len(sets) + len(mixes) + 1
     assert set(mixes) <= set(trained.values())
 
@@ -74,7 +74,7 @@ def test_a_mix_of_all_sets_is_the_training_on_all() -> None:
 
 def test_all_sets_of_a_suite_are_taken_where_none_is_named() -> None:
     experiment = parse(text_of((), dbms="sqlite", variant="pgo"), name="x")
-    assert len(experiment.subjects) == 2 + len(experiment.sets or ()) + 1
+    assert len(experiment.subjects) == 2 + len(experiment.workload.chosen) + 1
 
 
 @pytest.mark.parametrize(

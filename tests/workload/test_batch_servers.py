@@ -6,15 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 from dbhone.workload.task import DataSet, Scale
+from dbhone.workload.workload import Workload
 from tests.workload.live import Live, dbms_of_the_suite, started
 
 pytestmark = pytest.mark.integration
 
-SUITE = suites.load("batch:insert-select")
-SCALE = Scale(size="smoke")
+WORKLOAD = Workload(name="batch:insert-select", scale=Scale(size="smoke"))
+WARM_UPS = WORKLOAD.suite.warm_ups()
 
 
 @pytest.fixture(scope="module", params=dbms_of_the_suite())
@@ -24,15 +23,15 @@ def server(request: pytest.FixtureRequest) -> Iterator[Live]:
 
 
 def tables(seed: int) -> DataSet:
-    return suite_tasks.data_set(SUITE, SCALE).with_seed(seed)
+    return WORKLOAD.data.with_seed(seed)
 
 
 def test_each_run_fills_an_empty_table_and_leaves_nothing(server: Live) -> None:
     live = server.in_database("runs")
     live.load(tables(77))
-    for task in suite_tasks.tasks(SUITE, (*SUITE.warm_ups(), *SUITE.measured()), SCALE):
+    for task in WORKLOAD.tasks((*WARM_UPS, *WORKLOAD.chosen)):
         step = live.step(task)
-        assert step.operations == (1 if task.set in SUITE.warm_ups() else 2000), task.set
+        assert step.operations == (1 if task.set in WARM_UPS else 2000), task.set
         assert step.latency is not None
         assert step.latency.p50 == step.seconds
     wanted = "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = "

@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 from dbhone.workload.task import Scale, Task
+from dbhone.workload.workload import Workload
 from tests.workload.live import Live, client, dbms_of_the_suite, started
 
 pytestmark = pytest.mark.integration
@@ -41,12 +40,12 @@ def mariadb() -> Iterator[Live]:
 
 def loaded(live: Live, suite: str, name: str) -> Live:
     live = live.in_database(name)
-    live.load(suite_tasks.data_set(suites.load(suite), SCALE))
+    live.load(Workload(name=suite, scale=SCALE).data)
     return live
 
 
 def task_of(suite: str, name: str) -> Task:
-    (task,) = suite_tasks.tasks(suites.load(suite), (name,), SCALE)
+    (task,) = Workload(name=suite, scale=SCALE).tasks((name,))
     return task
 
 
@@ -70,8 +69,8 @@ def assert_share(count: int, total: int, share: float) -> None:
 @pytest.mark.parametrize("name", ["ycsb", "linkbench"])
 def test_every_set_runs_and_counts_the_parts_that_it_declares(server: Live, name: str) -> None:
     live = loaded(server, name, f"{name}_steps")
-    suite = suites.load(name)
-    for task in suite_tasks.tasks(suite, (*suite.warm_ups(), *suite.measured()), SCALE):
+    workload = Workload(name=name, scale=SCALE)
+    for task in workload.tasks((*workload.suite.warm_ups(), *workload.chosen)):
         whole, *parts = live.steps(task)
         assert task.run is not None
         assert whole.operations > 20, task.set
@@ -105,7 +104,7 @@ def test_paused_clients_count_each_part_while_they_go_on(server: Live, tmp_path:
 
 @pytest.mark.parametrize("name", ["ycsb", "linkbench"])
 def test_two_loads_answer_alike_and_a_changed_one_does_not(server: Live, name: str) -> None:
-    data_set = suite_tasks.data_set(suites.load(name), SCALE)
+    data_set = Workload(name=name, scale=SCALE).data
     changes = {
         "ycsb": "UPDATE usertable SET field7 = 'x' WHERE ycsb_key > 'user9'",
         "linkbench": "UPDATE linktable SET visibility = 0 WHERE id1 = id2",
@@ -259,7 +258,7 @@ def test_hiroi10s_mix_is_sent_as_text_or_prepared(
 ) -> None:
     live = loaded(mariadb, "hiroi10", f"hiroi10_{statements}")
     scale = replace(SCALE, data={"statements": statements})
-    (task,) = suite_tasks.tasks(suites.load("hiroi10"), ("oltp",), scale)
+    (task,) = Workload(name="hiroi10", scale=scale).tasks(("oltp",))
     verbs = [line.split()[0] for line in asked(live, task, command)]
     counts = Counter(verb for verb in verbs if verb != "SET")
     transactions = counts["COMMIT"]

@@ -12,10 +12,11 @@ from dbhone.experiment.load import load_file, parse, recorded
 from dbhone.experiment.target import training_workload
 from dbhone.home import Home
 from dbhone.session import Session
-from dbhone.workload import own_suite, suite_tasks
+from dbhone.workload import own_suite
 from dbhone.workload import suite as suites
 from dbhone.workload.suite import Regime, ServerSet, StepKind
 from dbhone.workload.task import Scale, Task
+from dbhone.workload.workload import Workload, load_checked
 from tests.workload.live import Live, started
 
 SUITE = """\
@@ -157,7 +158,7 @@ def test_what_a_size_does_not_say_is_as_usual(file: Path) -> None:
     path = file.parent / "mine.toml"
     given = 'seconds = { read = 1 }\ncache = { os-cached = "8M" }'
     path.write_text(SUITE.replace("seconds = { read = 1, write = 1 }", given, 1))
-    size = suites.load(load_file(file).suite).server_sizes["quick"]
+    size = load_file(file).workload.suite.server_sizes["quick"]
     assert size.seconds == {StepKind.READ: 1.0, StepKind.WRITE: 2.0}
     assert size.cache == {Regime.CACHED: 512 << 20, Regime.OS_CACHED: 8 << 20}
 
@@ -196,7 +197,7 @@ def test_a_recorded_experiment_is_executed_as_it_was_whatever_happens_to_the_fil
     resumed = parse(begun.text, name=begun.name, home=session.home)
     assert resumed == begun
     assert recorded(resumed, session.home).text == begun.text
-    laid_out = Path(resumed.suite)
+    laid_out = Path(resumed.workload.name)
     assert laid_out.is_relative_to(session.home.data)
     assert laid_out.read_text() == SUITE
     assert {name: (laid_out.parent / "scripts" / name).read_text() for name in SCRIPTS} == SCRIPTS
@@ -247,8 +248,8 @@ def test_a_script_for_pgbench_is_recorded_too(file: Path, session: Session) -> N
     begun = recorded(parse(text, name=str(file)), session.home)
     script.unlink()
     resumed = parse(begun.text, name=begun.name, home=session.home)
-    assert suites.load(resumed.suite).measured() == ("my-own",)
-    assert Path(resumed.suite).read_text() == "SELECT 1;"
+    assert resumed.workload.chosen == ("my-own",)
+    assert Path(resumed.workload.name).read_text() == "SELECT 1;"
 
 
 @pytest.fixture(scope="module")
@@ -261,14 +262,15 @@ def server() -> Iterator[Live]:
 def test_a_server_loads_answers_and_executes_sql_and_lua(
     file: Path, server: Live, session: Session
 ) -> None:
-    suite = suite_tasks.load_checked(recorded(load_file(file), session.home).suite)
-    scale = Scale(size="quick")
-    data = suite_tasks.data_set(suite, scale)
+    begun = recorded(load_file(file), session.home)
+    load_checked(begun.workload.name)
+    workload = Workload(name=begun.workload.name, scale=Scale(size="quick"))
+    data = workload.data
     live = server.in_database("shop")
     live.load(data)
     answers = live.verified(data)
     assert live.ask("SELECT COUNT(*) FROM orders") == ["2000"]
-    tasks = {task.set: task for task in suite_tasks.tasks(suite, suite.measured(), scale)}
+    tasks = {task.set: task for task in workload.tasks()}
     assert all(live.driver.can_pause(task) for task in tasks.values())
     for task in tasks.values():
         assert operations(live, task) > 10

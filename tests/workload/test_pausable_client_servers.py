@@ -7,26 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 from dbhone.workload.task import Scale
+from dbhone.workload.workload import Workload
 from tests.workload.live import Live, client, dbms_of_the_suite, started
 
 pytestmark = pytest.mark.integration
 
-SUITE = suites.load("sysbench:micro")
-SCALE = Scale(size="smoke", threads=(3,))
+WORKLOAD = Workload(name="sysbench:micro", scale=Scale(size="smoke", threads=(3,)))
 
 
 @pytest.fixture(scope="module", params=dbms_of_the_suite())
 def server(request: pytest.FixtureRequest) -> Iterator[Live]:
     with started(request.param) as live:
-        live.load(suite_tasks.data_set(SUITE, SCALE))
+        live.load(WORKLOAD.data)
         yield live
 
 
 def test_every_step_goes_on_where_it_was_paused(server: Live, tmp_path: Path) -> None:
-    for task in suite_tasks.tasks(SUITE, SUITE.measured(), SCALE):
+    for task in WORKLOAD.tasks():
         with client(server, task, tmp_path / task.set) as driver:
             driver.await_ready(60.0)
             for _ in range(3):
@@ -42,7 +40,7 @@ def test_every_step_goes_on_where_it_was_paused(server: Live, tmp_path: Path) ->
 
 
 def test_clients_of_one_server_take_turns(server: Live, tmp_path: Path) -> None:
-    (task,) = suite_tasks.tasks(SUITE, ("update-index_range=100",), SCALE)
+    (task,) = WORKLOAD.tasks(("update-index_range=100",))
     with (
         client(server, task, tmp_path / "one") as one,
         client(server, task, tmp_path / "other") as other,

@@ -15,10 +15,10 @@ from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
 from dbhone.requirements import RequirementKind
 from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import Chunk, DriverReport, DriverRequest
 from dbhone.workload.drivers.pgbench import PLUGIN
 from dbhone.workload.task import Scale, Task
+from dbhone.workload.workload import Workload
 from tests.files import put_program
 from tests.workload.live import Live, started
 
@@ -29,7 +29,7 @@ ENDPOINT = Endpoint(protocol=POSTGRESQL, socket=SOCKET, user="bench", database="
 
 
 def task_of(name: str, suite: str = "pgbench", seconds: float | None = None) -> Task:
-    (task,) = suite_tasks.tasks(suites.load(suite), (name,), replace(SCALE, seconds=seconds))
+    (task,) = Workload(name=suite, scale=replace(SCALE, seconds=seconds)).tasks((name,))
     return task
 
 
@@ -165,9 +165,9 @@ def server() -> Iterator[Live]:
 
 @pytest.mark.integration
 def test_every_set_runs_and_a_users_script_too(server: Live, tmp_path: Path) -> None:
-    suite = suites.load("pgbench")
-    server.load(suite_tasks.data_set(suite, SCALE))
-    for task in suite_tasks.tasks(suite, (*suite.warm_ups(), *suite.measured()), SCALE):
+    workload = Workload(name="pgbench", scale=SCALE)
+    server.load(workload.data)
+    for task in workload.tasks((*workload.suite.warm_ups(), *workload.chosen)):
         whole, *parts = server.steps(task)
         assert task.run is not None
         assert whole.operations > 20, task.set
@@ -187,7 +187,7 @@ def test_every_set_runs_and_a_users_script_too(server: Live, tmp_path: Path) -> 
 
 @pytest.mark.integration
 def test_two_loads_answer_alike_and_what_does_not_balance_is_damage(server: Live) -> None:
-    tables = suite_tasks.data_set(suites.load("pgbench"), SCALE)
+    tables = Workload(name="pgbench", scale=SCALE).data
     digests = []
     for name in ("one", "two", "three"):
         live = server.in_database(name)

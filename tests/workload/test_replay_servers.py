@@ -17,7 +17,6 @@ import pytest
 from dbhone.capture.capture import CaptureOptions, capture
 from dbhone.measurement.record import Group
 from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 from dbhone.workload.counting import CountFile
 from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.drivers.base import DriverRequest, Materials
@@ -27,6 +26,7 @@ from dbhone.workload.drivers.sysbench import Tables
 from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.replay_file import parts_of
 from dbhone.workload.task import Scale, Task
+from dbhone.workload.workload import Workload
 from dbhone.workload.workload_file import Header, read_header, read_transactions
 from tests.workload.live import Live, started
 
@@ -99,15 +99,14 @@ class Mariadb:
     """sysbench on a MariaDB with its general log."""
 
     name = "mariadb"
-    suite = suites.load("sysbench:micro")
-    scale = Scale(size="smoke", threads=(3,))
+    workload = Workload(name="sysbench:micro", scale=Scale(size="smoke", threads=(3,)))
 
     def __init__(self, live: Live) -> None:
         self.live = live
         self.reach = (f"--socket={live.endpoint.socket}", f"--user={live.endpoint.user}")
 
     def load(self) -> None:
-        self.live.load(suite_tasks.data_set(self.suite, self.scale))
+        self.live.load(self.workload.data)
 
     def dump(self, path: Path) -> None:
         database = self.live.endpoint.database
@@ -115,8 +114,8 @@ class Mariadb:
 
     def work(self) -> None:
         words = ("read-write_range=10", "update-index", "point-query")
-        names = suites.full_names(self.suite, words)
-        for task in suite_tasks.tasks(self.suite, names, self.scale):
+        names = suites.full_names(self.workload.suite, words)
+        for task in self.workload.tasks(names):
             self.live.step(task)
 
     def log(self, switched: bool) -> Path:
@@ -172,7 +171,7 @@ def server(kind: Kind, captured: UsersData) -> Iterator[Postgresql | Mariadb]:
 
 def task(data: UsersData, half: str) -> Task:
     scale = Scale(size="smoke", threads=(CLIENTS,), data={"dump": str(data.source)})
-    (one,) = suite_tasks.tasks(suites.load(str(data.workload)), (half,), scale)
+    (one,) = Workload(name=str(data.workload), scale=scale).tasks((half,))
     assert data.prepared is not None
     return one.with_materials(data.prepared).in_order(7)
 

@@ -14,10 +14,10 @@ from dbhone.command import Command
 from dbhone.errors import DriverError
 from dbhone.process import run
 from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import Chunk, DriverReport, DriverRequest
 from dbhone.workload.drivers.sqlite_shell import PLUGIN
 from dbhone.workload.task import Scale, Task
+from dbhone.workload.workload import Workload
 
 SUITE = suites.load("batch:insert-select-sqlite")
 PRINTED = """\
@@ -35,7 +35,7 @@ end
 
 
 def task(seed: int = 77) -> Task:
-    (only,) = suite_tasks.tasks(SUITE, SUITE.measured(), Scale(size="smoke"))
+    (only,) = Workload(name="batch:insert-select-sqlite", scale=Scale(size="smoke")).tasks()
     return only.with_seed(seed)
 
 

@@ -15,11 +15,11 @@ from dbhone.dbms.base_server import server_systems
 from dbhone.errors import UnknownName
 from dbhone.measurement.record import Group
 from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import load_driver
 from dbhone.workload.own_suite import SHARED, USED
 from dbhone.workload.suite import NumberedSet, Regime, ServerSet, StepKind
 from dbhone.workload.task import Scale
+from dbhone.workload.workload import Workload
 from tests.workload.micro import micro
 
 # What Mark Callaghan publishes, in the order in which he runs it.
@@ -81,7 +81,8 @@ def test_the_sizes_of_numbered_sets_grow(name: str) -> None:
 def test_the_sizes_of_servers_suites_grow(name: str) -> None:
     suite = suites.load(name)
     sizes = list(suite.server_sizes.values())
-    volumes = [suite_tasks.data_set(suite, Scale(size=size)).volume for size in suite.sizes()]
+    scales = (Scale(size=size) for size in suite.sizes())
+    volumes = [Workload(name=name, scale=scale).data.volume for scale in scales]
     assert volumes == sorted(set(volumes))
     for small, large in itertools.pairwise(sizes):
         assert max(small.threads) <= max(large.threads)

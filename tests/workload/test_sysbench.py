@@ -17,10 +17,10 @@ from dbhone.dbms._postgresql_protocol import POSTGRESQL
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
 from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import Chunk, DriverRequest, StepResult
 from dbhone.workload.drivers.sysbench import PLUGIN, Script, Tables
 from dbhone.workload.task import ClientRun, Scale, Task
+from dbhone.workload.workload import Workload
 
 TRANSCRIPTS = Path(__file__).with_name("transcripts")
 SUITES = Path(suites.__file__).with_name("suites")
@@ -124,8 +124,8 @@ def test_a_transaction_is_an_operation_and_refused_ones_are_counted() -> None:
 
 
 def one_event() -> DriverRequest:
-    suite = suites.load("batch:insert-select")
-    (task,) = suite_tasks.tasks(suite, ("run-2",), Scale(size="smoke"))
+    workload = Workload(name="batch:insert-select", scale=Scale(size="smoke"))
+    (task,) = workload.tasks(("run-2",))
     return DriverRequest(program=SYSBENCH, task=task, database=MARIADB)
 
 
@@ -341,10 +341,10 @@ def test_a_slice_in_which_nothing_ended_is_too_short() -> None:
 def test_the_command_lines(
     where: Endpoint, name: str, golden: Callable[[str, bytes], None]
 ) -> None:
-    suite = suites.load(name)
-    tasks = suite_tasks.tasks(suite, (*suite.warm_ups(), *suite.measured()), Scale(size="full"))
+    workload = Workload(name=name, scale=Scale(size="full"))
+    tasks = workload.tasks((*workload.suite.warm_ups(), *workload.chosen))
     scale = Scale(size="full", data={"tables": TABLES.tables, "rows": TABLES.rows})
-    tables = suite_tasks.data_set(suite, scale)
+    tables = Workload(name=name, scale=scale).data
     commands = [
         PLUGIN.load(SYSBENCH, where, tables),
         PLUGIN.finish_background_work(SYSBENCH, where, tables),

@@ -9,9 +9,9 @@ import pytest
 
 from dbhone.errors import DriverError
 from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.sysbench import PLUGIN, Tables
 from dbhone.workload.task import Scale
+from dbhone.workload.workload import Workload
 from tests.workload.live import Live, dbms_of_the_suite, started
 
 pytestmark = pytest.mark.integration
@@ -33,10 +33,10 @@ def sum_of_pages_to_write(live: Live) -> int:
 
 def test_every_step_runs_in_the_suites_order_and_again_after_it(server: Live) -> None:
     live = server.in_database("steps")
-    scale = Scale(size="smoke", threads=(2,))
-    live.load(suite_tasks.data_set(SUITE, scale))
-    names = (*SUITE.sets, "delete_range=100", "insert_range=100", "read-write_range=100")
-    for task in suite_tasks.tasks(SUITE, names, scale):
+    workload = Workload(name="sysbench:micro", scale=Scale(size="smoke", threads=(2,)))
+    live.load(workload.data)
+    names = (*workload.suite.sets, "delete_range=100", "insert_range=100", "read-write_range=100")
+    for task in workload.tasks(names):
         step = live.step(task)
         assert step.operations > 0, task.set
         assert step.throughput == pytest.approx(step.operations / step.seconds)
@@ -46,10 +46,9 @@ def test_every_step_runs_in_the_suites_order_and_again_after_it(server: Live) ->
 
 def test_clients_come_and_go_one_by_one_and_side_by_side(server: Live) -> None:
     live = server.in_database("connected")
-    suite = suites.load("sysbench:connect")
-    scale = Scale(size="smoke", threads=(1, 4))
-    live.load(suite_tasks.data_set(suite, scale))
-    for task in suite_tasks.tasks(suite, (*suite.warm_ups(), *suite.measured()), scale):
+    workload = Workload(name="sysbench:connect", scale=Scale(size="smoke", threads=(1, 4)))
+    live.load(workload.data)
+    for task in workload.tasks((*workload.suite.warm_ups(), *workload.chosen)):
         step = live.step(task)
         assert step.operations > 4, task.set
         assert step.errors == 0

@@ -6,9 +6,8 @@ from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
 
 from dbhone.files import digest_of
-from dbhone.workload import suite as suites
-from dbhone.workload.suite_tasks import tasks
 from dbhone.workload.task import ClientRun, Scale, plain
+from dbhone.workload.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -18,8 +17,8 @@ class Job:
 
 
 def run() -> ClientRun:
-    suite = suites.load("sysbench:micro")
-    first = tasks(suite, ("point-query_range=100",), Scale(size="smoke"))[0].run
+    workload = Workload(name="sysbench:micro", scale=Scale(size="smoke"))
+    first = workload.tasks(("point-query_range=100",))[0].run
     assert first is not None
     return first
 

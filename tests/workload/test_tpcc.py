@@ -16,15 +16,14 @@ from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
 from dbhone.home import Home
 from dbhone.session import open_session
-from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 from dbhone.workload.driver_program import locate_program
 from dbhone.workload.drivers.base import Chunk, DriverReport, DriverRequest
 from dbhone.workload.drivers.tpcc import PLUGIN
 from dbhone.workload.task import Scale, Task
+from dbhone.workload.workload import Workload
 from tests.workload.live import Live, client, dbms_of_the_suite, started
 
-SCALE = Scale(size="smoke", threads=(2,))
+WORKLOAD = Workload(name="tpcc", scale=Scale(size="smoke", threads=(2,)))
 ENDPOINT = Endpoint(protocol=MYSQL, socket=Path("/i/run/my.sock"), user="root", database="db")
 SUMMARY = {
     "seconds": 2.0,
@@ -37,7 +36,7 @@ SUMMARY = {
 
 
 def task_of(name: str) -> Task:
-    (task,) = suite_tasks.tasks(suites.load("tpcc"), (name,), SCALE)
+    (task,) = WORKLOAD.tasks((name,))
     return task
 
 
@@ -83,7 +82,7 @@ def test_the_programs_own_words_are_the_error() -> None:
 
 
 def test_no_secret_and_no_network_address_is_on_the_command_line() -> None:
-    argv = PLUGIN.load(Path("/tpcc"), ENDPOINT, suite_tasks.data_set(suites.load("tpcc"), SCALE))
+    argv = PLUGIN.load(Path("/tpcc"), ENDPOINT, WORKLOAD.data)
     assert argv == (
         "/tpcc",
         "--protocol=mysql",
@@ -125,7 +124,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(request: pytest.FixtureRequest, program: Path) -> Iterator[Live]:
     with started(request.param) as live:
         loaded = replace(live.in_database("tpcc"), driver=PLUGIN, built=program)
-        loaded.load(suite_tasks.data_set(suites.load("tpcc"), SCALE))
+        loaded.load(WORKLOAD.data)
         yield loaded
 
 
@@ -136,7 +135,7 @@ def test_transactions_come_by_their_shares_and_are_counted(server: Live) -> None
     assert sum(part.operations for part in parts) == pytest.approx(whole.operations, abs=4)
     assert {"new-order", "payment"} <= {part.key for part in parts}
     assert whole.errors <= whole.operations / 100
-    (warm,) = suite_tasks.tasks(suites.load("tpcc"), ("read.warm",), SCALE)
+    (warm,) = WORKLOAD.tasks(("read.warm",))
     assert server.step(warm).operations > 10
 
 
@@ -160,7 +159,7 @@ def test_paused_clients_go_on_and_count(server: Live, tmp_path: Path) -> None:
 
 @pytest.mark.integration
 def test_verifying_answers_alike_again_and_finds_damage(server: Live) -> None:
-    data_set = suite_tasks.data_set(suites.load("tpcc"), SCALE)
+    data_set = WORKLOAD.data
     assert server.verified(data_set) == server.verified(data_set)
     checked = PLUGIN.check(server.program, server.endpoint, data_set)
     PLUGIN.answers(server.printed(checked))

@@ -22,8 +22,8 @@ from dbhone.workload import suite as suites
 from dbhone.workload.drivers.replay import PLUGIN, HalfOfWorkload
 from dbhone.workload.replay_file import Half, group_of, parts_of, write_half, writes
 from dbhone.workload.suite import ServerSet
-from dbhone.workload.suite_tasks import tasks
 from dbhone.workload.task import Scale, Task, plain
+from dbhone.workload.workload import Workload
 from dbhone.workload.workload_file import (
     WorkloadWriter,
     read_header,
@@ -153,7 +153,8 @@ def test_a_set_on_request_takes_part_where_an_experiment_names_it(workload: Path
     target = ServerTarget.__new__(ServerTarget)
     target.suite, target.driver = suites.load(str(workload)), PLUGIN
     name = target.suite.measurable()[2]
-    target.experiment = cast(Experiment, SimpleNamespace(sets=("later", name)))
+    asked = Workload(name=str(workload), scale=Scale(size="smoke"), sets=("later", name))
+    target.experiment = cast(Experiment, SimpleNamespace(workload=asked))
     assert target._common_sets(iter([workload.parent])) == ("later", name)
 
 
@@ -171,8 +172,8 @@ def test_a_replay_tells_how_many_transactions_it_has(workload: Path, tmp_path: P
     dump.touch()
     suite = suites.load(str(workload))
     names = ("later", "earlier", suite.measurable()[2])
-    given = Scale(size="smoke", data={"dump": str(dump)})
-    found = {task.set: PLUGIN.distinct_events(task) for task in tasks(suite, names, given)}
+    asked = Workload(name=str(workload), scale=Scale(size="smoke", data={"dump": str(dump)}))
+    found = {task.set: PLUGIN.distinct_events(task) for task in asked.tasks(names)}
     transactions = read_header(workload).transactions
     part = found.pop(names[-1])
     assert found == {"later": transactions // 2, "earlier": transactions // 4}
@@ -188,7 +189,7 @@ def test_a_training_on_it_is_another_when_the_workload_or_the_dump_changes(
     given = Scale(size="smoke", data={"dump": str(dump)})
 
     def task() -> Task:
-        return tasks(suites.load(str(workload)), ("earlier",), given)[0]
+        return Workload(name=str(workload), scale=given).tasks(("earlier",))[0]
 
     before = plain(task())
     decisive = {path.name for path in PLUGIN.run_scripts(task())}

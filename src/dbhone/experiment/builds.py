@@ -45,8 +45,6 @@ from dbhone.session import Session
 from dbhone.source.derive import apply_edits, apply_fixes, find_unpacked, unpack_server
 from dbhone.source.ready_made import find_server
 from dbhone.source.tree import SourceTree, acquire, recall
-from dbhone.workload import suite as suites
-from dbhone.workload.drivers.base import load_driver
 
 _NAME_READY_MADE = (
     f'say so: variant = "{READY_MADE}" in an experiment, --variant {READY_MADE} with hone build,'
@@ -312,7 +310,7 @@ class BuildService:
         )
         began, clock = time.time(), time.monotonic()
         try:
-            iterations = target_class(step.training.suite).train(job, self.session, self.detail)
+            iterations = target_class(step.training.workload).train(job, self.session, self.detail)
             return profile.collect(
                 build,
                 counters,
@@ -365,8 +363,9 @@ def _naming_ready_made_servers(tree: Path) -> Iterator[None]:
 
 def check_trainable(training: Training, tree: Path) -> None:
     """Raise UsageError for a set to train on that this version of the DBMS does not have."""
-    known = load_driver(suites.load(training.suite).driver).sets(training.sets, tree)
-    missing = ", ".join(name for name in training.sets if name not in known)
+    sets = training.workload.chosen
+    known = training.workload.driver.sets(sets, tree)
+    missing = ", ".join(name for name in sets if name not in known)
     if missing:
         raise UsageError(
             f"this version has no sets {missing}: nothing can be trained on them",

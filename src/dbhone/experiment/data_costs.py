@@ -22,11 +22,8 @@ from dbhone.files import digest_of_file
 from dbhone.home import Home
 from dbhone.instance import data
 from dbhone.instance.data_facts import KeptFacts, disk_size, kept_facts
-from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
-from dbhone.workload.drivers.base import ServerDriver, load_driver_of
 from dbhone.workload.suite import Regime
-from dbhone.workload.task import DataSet, Scale
+from dbhone.workload.workload import Workload
 
 _LOADED, _COPIED = 10e6, 200e6
 """Bytes that are loaded and copied in a second: guesses."""
@@ -38,7 +35,7 @@ _FAR = 10.0
 """Data that is so many times as large as what was loaded before is guessed: of small data most of
 the time is not for its rows."""
 CostOfData: TypeAlias = Callable[
-    [BuildInputs, Sequence[RequestedSetting], suites.Suite, Scale], DataCost | None
+    [BuildInputs, Sequence[RequestedSetting], Workload], DataCost | None
 ]
 """Tells what a server's data costs, None of an embedded DBMS."""
 
@@ -54,8 +51,7 @@ class DataEstimator:
         dbms: str,
         version: str,
         settings: Sequence[RequestedSetting],
-        suite: suites.Suite,
-        scale: Scale,
+        workload: Workload,
         *,
         source: str,
     ) -> DataCost:
@@ -64,15 +60,14 @@ class DataEstimator:
         The ``source`` is the digest of its tree, or its reference where there is no tree yet.
         """
         server = load_server_dbms(dbms)
-        driver = load_driver_of(ServerDriver, suite.driver)
-        content = suite_tasks.data_set(suite, scale)
+        driver, content = workload.server_driver, workload.data
         scripts = [digest_of_file(path) for path in driver.load_scripts(content)]
         name = data_name(server, version, settings, driver, content, scripts, source=source)
         kept = data.find(self._home, name) if version else None
         if kept is not None:
             load, size = DONE, disk_size(kept.path)
         else:
-            load, size = self._expected(dbms, driver.name, content, suite, scale)
+            load, size = self._expected(dbms, workload)
         return DataCost(
             label=content.label,
             name=name,
@@ -81,20 +76,19 @@ class DataEstimator:
             copy_seconds=size / self._copied_in_a_second(),
         )
 
-    def _expected(
-        self, dbms: str, driver: str, content: DataSet, suite: suites.Suite, scale: Scale
-    ) -> tuple[Cost, int]:
+    def _expected(self, dbms: str, workload: Workload) -> tuple[Cost, int]:
         """Return what loading is expected to take, and the bytes, by data like it or by a guess."""
+        driver, volume = workload.server_driver.name, workload.data.volume
         like = [
             it
             for it in self._facts
             if (it.facts.dbms, it.facts.driver) == (dbms, driver)
-            and it.facts.volume * _FAR >= content.volume
+            and it.facts.volume * _FAR >= volume
         ]
         if not like:
-            size = _guessed_size(content, suite, scale)
+            size = _guessed_size(workload)
             return Cost(seconds=size / _LOADED, guessed=True), size
-        shares = [(it, content.volume / it.facts.volume) for it in like]
+        shares = [(it, volume / it.facts.volume) for it in like]
         seconds = statistics.median(it.facts.load_seconds * share for it, share in shares)
         return Cost(seconds=seconds), int(
             statistics.median(it.size * share for it, share in shares)
@@ -114,11 +108,10 @@ class DataEstimator:
         return tuple(kept_facts(self._home))
 
 
-def _guessed_size(content: DataSet, suite: suites.Suite, scale: Scale) -> int:
-    usual = Scale(size=scale.size, data=scale.files)
-    growth = content.volume / suite_tasks.data_set(suite, usual).volume
-    cached = suite.server_sizes[scale.size].cache[Regime.CACHED]
-    return max(int(_EMPTY + _PART_OF_CACHE * cached * growth), content.least_bytes)
+def _guessed_size(workload: Workload) -> int:
+    cached = workload.suite.server_sizes[workload.scale.size].cache[Regime.CACHED]
+    guess = int(_EMPTY + _PART_OF_CACHE * cached * workload.growth)
+    return max(guess, workload.data.least_bytes)
 
 
 def with_data(
@@ -150,10 +143,8 @@ def copying_seconds(steps: Iterable[PlanStep]) -> float:
 def _data_of(step: PlanStep, experiment: Experiment, cost_of: CostOfData) -> DataCost | None:
     match step:
         case Train(inputs=inputs, training=training):
-            suite = suites.load(training.suite)
-            return cost_of(inputs, training.settings, suite, training.scale)
+            return cost_of(inputs, training.settings, training.workload)
         case Verify(subject=name):
             subject = experiment.subject(name)
-            suite = suites.load(experiment.suite)
-            return cost_of(subject.inputs, subject.settings, suite, experiment.scale)
+            return cost_of(subject.inputs, subject.settings, experiment.workload)
     return None

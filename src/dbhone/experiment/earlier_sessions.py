@@ -15,7 +15,6 @@ from dbhone.compilation.manifest import Build
 from dbhone.dbms.base_server import load_server_dbms
 from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService
-from dbhone.experiment.load import DATA_PATHS
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.participants import LEFT_OUT
 from dbhone.experiment.plan import Fetch, PlanProgress
@@ -53,12 +52,10 @@ def progress_of(run: Run, store: Store) -> PlanProgress:
 
 def users_files(experiment: Experiment) -> Iterator[Path]:
     """Yield a user's captured workloads, and the dumps or data directories that they are run on."""
-    trainings = (subject.training for subject in experiment.subjects if subject.training)
-    asked = ((training.suite, training.scale) for training in trainings)
-    for suite, scale in ((experiment.suite, experiment.scale), *asked):
-        if is_workload_file(suite):
-            yield Path(suite)
-        yield from (Path(str(scale.data[key])) for key in DATA_PATHS & scale.data.keys())
+    for workload in experiment.workloads:
+        if is_workload_file(workload.name):
+            yield Path(workload.name)
+        yield from workload.scale.paths.values()
 
 
 def check_unchanged(run: Run, files: Iterable[Path]) -> None:
@@ -141,7 +138,10 @@ class EarlierSessions:
         may be broken by now, and without it the set would come back.
         """
         sets = tuple(dict.fromkeys(step.set for step in self._run.steps if step.threads is None))
-        return dataclasses.replace(experiment, sets=sets) if self._measured and sets else experiment
+        if not (self._measured and sets):
+            return experiment
+        workload = dataclasses.replace(experiment.workload, sets=sets)
+        return dataclasses.replace(experiment, workload=workload)
 
     def check_settings(self, subjects: Collection[str], target: Target) -> None:
         """Refuse to continue with settings other than those that a run began with.

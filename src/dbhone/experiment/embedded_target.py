@@ -27,7 +27,6 @@ from dbhone.measurement.record import INTERLEAVED_STEPS, ONE_BY_ONE, Sliced, Ste
 from dbhone.sandbox import Sandbox
 from dbhone.session import Session
 from dbhone.units import duration, listed
-from dbhone.workload import suite as suites
 from dbhone.workload.drive import DriverCommand, DriverResult, PausableRun, drive
 from dbhone.workload.drivers.base import DriverRequest, EmbeddedDriver, StepResult, load_driver_of
 from dbhone.workload.task import Scale, Task
@@ -69,13 +68,12 @@ class EmbeddedTarget(Target):
     @classmethod
     def least_block_seconds(cls, experiment: Experiment, subjects: int) -> float:
         """Return how long it takes to start the driver for each set and subject."""
-        sets = experiment.sets or suites.load(experiment.suite).measured()
-        return subjects * len(sets) * _DRIVER_STARTS
+        return subjects * len(experiment.workload.chosen) * _DRIVER_STARTS
 
     @classmethod
     def train(cls, job: TrainingJob, session: Session, notify: Callable[[str], None]) -> int:
         """Run each set once: an embedded driver does always the same."""
-        driver = load_driver_of(EmbeddedDriver, suites.load(job.training.suite).driver)
+        driver = load_driver_of(EmbeddedDriver, job.training.workload.suite.driver)
         for task in training_tasks(job.training):
             notify(f"training on {task.set}")
             with fresh_database(session) as (database, tenant):
@@ -133,7 +131,7 @@ class EmbeddedTarget(Target):
         Raises DriverError if a set fails.
         """
         base = self.experiment.base.name
-        tasks = self.tasks(self.experiment.scale)
+        tasks = self.tasks(self.experiment.workload.scale)
         steps: list[Step] = []
         seconds: dict[str, float] = {}
         took: dict[str, float] = {}

@@ -32,8 +32,7 @@ from dbhone.home import Home
 from dbhone.instance import ready_made
 from dbhone.source.derive import find_edited, find_fixed, find_unpacked
 from dbhone.source.tree import SourceTree, last_tree, recall, unchanged_tree
-from dbhone.workload.suite import Suite
-from dbhone.workload.task import Scale
+from dbhone.workload.workload import Workload
 
 _COST = {"o1": 0.75, "o3": 1.3, "lto": 1.25}
 _INSTRUMENTED = 1.2
@@ -79,19 +78,17 @@ class BuildEstimator:
         self,
         inputs: BuildInputs,
         settings: Sequence[RequestedSetting],
-        suite: Suite,
-        scale: Scale,
+        workload: Workload,
     ) -> DataCost | None:
         """Return what a server's loaded data costs, None of an embedded DBMS."""
-        if not suite.server_sizes:
+        if not workload.suite.server_sizes:
             return None
         tree = recall(inputs.source, self._home)
         return self._data.cost(
             inputs.dbms,
             self.version(inputs),
             settings,
-            suite,
-            scale,
+            workload,
             source=inputs.source if tree is None else tree.digest,
         )
 

@@ -288,7 +288,7 @@ class Execution:
         if _settings_source(built) in self._asked:
             return
         self._asked.add(_settings_source(built))
-        check = target_class(self._experiment.suite).check_settings
+        check = target_class(self._experiment.workload).check_settings
         for subject in self._experiment.subjects:
             alike = _settings_source(subject) == _settings_source(built)
             if alike and subject.settings and self._participants.has(subject.name):
@@ -304,7 +304,7 @@ class Execution:
         }
         self._builds = builds
         self._note_identical(builds)
-        make = target_class(self._experiment.suite)
+        make = target_class(self._experiment.workload)
         self._break_silent(make)
         sound = {name: builds[name] for name in builds if self._participants.has(name)}
         experiment = self._earlier.with_measured_sets(self._experiment)
@@ -398,7 +398,7 @@ class Execution:
         verification = Verification(
             candidate=self._builds[name].build, base=self._builds[base].build, grade=grade
         )
-        compared = answers_compared(self._experiment.suite, expected, {})
+        compared = answers_compared(self._experiment.workload.name, expected, {})
         outcome = verification.outcome(test_harness(self._service), (compared,))
         if outcome.failures:
             self._recorder.warn(failed_test_note(name, outcome.failures[0]))

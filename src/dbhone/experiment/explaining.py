@@ -24,8 +24,8 @@ from dbhone.experiment.observe import ObserveOptions, RunObservation, as_request
 from dbhone.experiment.order import round_order
 from dbhone.experiment.plan import Compile, PostLink, Train
 from dbhone.experiment.planning import plan_builds
-from dbhone.experiment.server_pool import ServerPool, ServerSpec
-from dbhone.experiment.server_specs import server_workload, spec_of
+from dbhone.experiment.server_pool import ServerSpec
+from dbhone.experiment.server_specs import check_servers, pool_of, spec_of
 from dbhone.measurement.record import Run
 from dbhone.measurement.stack_sampling import check_sampling
 from dbhone.untrusted_files import remove_tree
@@ -61,8 +61,9 @@ def find_task(experiment: Experiment, word: str) -> Task:
             f"{word} cannot be explained: two servers would have to be up, but of this run's only"
             " one is up at a time"
         )
-    workload = server_workload(experiment)
-    tasks = workload.tasks(experiment.sets or workload.suite.measured())
+    check_servers(experiment)
+    workload = experiment.workload
+    tasks = workload.tasks()
     for task in tasks:
         set_name, _, threads = word.partition("@")
         full = workload.suite.full_name(set_name)
@@ -129,7 +130,7 @@ def explain(
         for name, spec in specs.items()
     }
     servers = _servers(experiment, specs, service)
-    paused = server_workload(experiment).driver.can_pause(task)
+    paused = experiment.workload.server_driver.can_pause(task)
     folder = service.session.workdir("explain")
     with contextlib.ExitStack() as stack:
         stack.callback(remove_tree, folder)
@@ -201,14 +202,13 @@ def requests_for_waits(spec: ServerSpec) -> tuple[RequestedSetting, ...]:
 def _servers(
     experiment: Experiment, specs: dict[str, ServerSpec], service: BuildService
 ) -> BlockServers:
-    workload = server_workload(experiment)
     return BlockServers(
-        ServerPool(service.session, workload, service.detail),
+        pool_of(experiment, service.session, service.detail),
         specs,
         RunObservation(_UNOBSERVED, lambda _: None),
         service.detail,
         seed=experiment.design.seed,
-        fresh_data=workload.suite.fresh_loads,
+        fresh_data=experiment.workload.suite.fresh_loads,
     )
 
 

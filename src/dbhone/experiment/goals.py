@@ -110,7 +110,7 @@ def together(missing_parts: Iterable[Missing]) -> Missing:
 def missing_for(experiment: Experiment, estimator: BuildEstimator) -> Missing:
     """Return what is missing for an experiment's subjects, those apart that are optional."""
     inputs = [subject.inputs for subject in experiment.subjects if not subject.optional]
-    lacking = _missing(inputs, estimator, experiment.suite)
+    lacking = _missing(inputs, estimator, experiment.workload.name)
     if experiment.verification is None:
         return lacking
     checks = requirements_of_checks(experiment.base.inputs.dbms, experiment.verification)

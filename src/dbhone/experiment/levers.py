@@ -11,9 +11,7 @@ from dbhone.instance import applied_levers
 from dbhone.instance.applied_levers import AppliedLevers
 from dbhone.instance.levers.base import LeverContext, Slot
 from dbhone.instance.memory import Yardstick, cache_bytes_of, memory_for
-from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
-from dbhone.workload.task import Scale
+from dbhone.workload.workload import Workload
 
 
 def lacking(experiment: Experiment, subject: SubjectDeclaration, version: str) -> HoneError | None:
@@ -62,19 +60,18 @@ def _context(
     return LeverContext(
         value="",
         dbms=dbms,
-        cache_bytes=cache_bytes(subject, experiment.suite, experiment.scale, experiment.servers_up),
+        cache_bytes=cache_bytes(subject, experiment.workload, experiment.servers_up),
         servers=min(1, several) if experiment.one_by_one else several,
         version=version,
     )
 
 
-def cache_bytes(subject: SubjectDeclaration, suite: str, scale: Scale, servers: int) -> int:
+def cache_bytes(subject: SubjectDeclaration, workload: Workload, servers: int) -> int:
     """Return how large the cache of the subject's server is to be, in bytes.
 
     It may be a share of the memory, of which ``servers`` servers have an equal part each.
     """
-    asked_for = suite_tasks.cache_bytes(suites.load(suite), scale)
-    yardstick = Yardstick(memory=memory_for(servers), cache=asked_for)
+    yardstick = Yardstick(memory=memory_for(servers), cache=workload.cache_bytes)
     dbms = _server(subject)
     return cache_bytes_of(dbms, requested_values(dbms, subject.settings), yardstick)
 

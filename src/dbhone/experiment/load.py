@@ -28,14 +28,13 @@ from dbhone.source.known_versions import PREFIX, KnownVersions, known_versions
 from dbhone.workload import own_suite
 from dbhone.workload import suite as suites
 from dbhone.workload.captured_suite import is_workload_file
+from dbhone.workload.task import DATA_PATHS
 
 _SHIPPED = "dbhone.experiment.experiments"
 SOURCE_SYNTAX = "[NAME=]SOURCE"
 """How a user names a source that is taken instead of a file's."""
 _TABLE = "sources"
 _FILES = "files"
-DATA_PATHS = frozenset({"dump", "folder"})
-"""The keys of data that name files."""
 _CAPTURING = "'hone capture' makes a workload file of your server's log"
 _DUMPING = "pg_dump -Fc, mariadb-dump or mysqldump dumps its data"
 

@@ -34,7 +34,6 @@ from dbhone.measurement.record import Role
 from dbhone.session import Session
 from dbhone.units import whole_minutes
 from dbhone.workload.drive import DriverResult
-from dbhone.workload.suite import Regime
 
 _SLACK = 1.1
 _CAUTION = 1.05
@@ -44,7 +43,7 @@ _TIMEOUT_FACTOR = 30
 
 def check_conditions(experiment: Experiment, session: Session) -> None:
     """Raise MachineError if this machine cannot measure under the experiment's conditions."""
-    if experiment.scale.regime is Regime.COLD:
+    if experiment.workload.cold:
         page_cache.check_evictable(session.workdir("cold"))
     reason = idle_inhibitor.refusal() if experiment.awake else None
     if reason is not None:

@@ -16,8 +16,7 @@ from dbhone.experiment.observe import ObserveOptions
 from dbhone.measurement.record import Design, Role
 from dbhone.verification.outcome import Grade
 from dbhone.workload import own_suite
-from dbhone.workload.suite import Regime
-from dbhone.workload.task import Scale
+from dbhone.workload.workload import Workload
 
 T = TypeVar("T")
 
@@ -77,17 +76,15 @@ def _is_file(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """What a profile-guided subject is trained on: sets of a suite, at a scale of its own.
+    """What a profile-guided subject is trained on: a workload whose sets are all named.
 
-    The suite is ``foreign`` if it is another than what is measured.
+    Its suite is ``foreign`` if it is another than what is measured.
     ``shares`` has, for each set, for how long it is run in comparison with the others. The server
     has the experiment's ``settings``, none of which a subject asks for alone. A ``command`` is run
     once, after the sets, of which there need be none then.
     """
 
-    suite: str
-    scale: Scale
-    sets: tuple[str, ...]
+    workload: Workload
     foreign: bool = False
     shares: tuple[float, ...] = ()
     settings: tuple[RequestedSetting, ...] = ()
@@ -98,17 +95,17 @@ class Training:
     def trained_on(self) -> tuple[str, ...]:
         """The sets, with the name of a foreign suite, and the command."""
         suite = f"{self._suite_name}/" if self.foreign else ""
-        return (*(f"{suite}{name}" for name in self.sets), *self._command_lines)
+        return (*(f"{suite}{name}" for name in self.workload.chosen), *self._command_lines)
 
     @property
     def label(self) -> str:
         """The same for people: a foreign suite is named once."""
         suite = f"{self._suite_name}: " if self.foreign else ""
-        return suite + ", ".join((*self.sets, *self._command_lines))
+        return suite + ", ".join((*self.workload.chosen, *self._command_lines))
 
     @property
     def _suite_name(self) -> str:
-        return Path(self.suite).name
+        return Path(self.workload.name).name
 
     @property
     def _command_lines(self) -> tuple[str, ...]:
@@ -150,7 +147,6 @@ class SubjectDeclaration:
 class Experiment:
     """What to compare, on what, and how surely. ``text`` is the file as written.
 
-    ``sets`` are the suite's sets that were asked for, None for all that the version has.
     With ``drop_unknown`` a server's setting that a version lacks is left out. With ``awake``
     no CPU sleeps while something is measured. ``slices`` is how its trials are to be measured, and
     ``servers`` how many servers are up at once, which is never ``AUTO`` here.
@@ -165,9 +161,7 @@ class Experiment:
     text: str
     title: str
     subjects: tuple[SubjectDeclaration, ...]
-    suite: str
-    scale: Scale
-    sets: tuple[str, ...] | None
+    workload: Workload
     design: Design
     drop_unknown: bool = False
     awake: bool = False
@@ -183,12 +177,18 @@ class Experiment:
     @property
     def suite_label(self) -> str:
         """The name of the suite; a user's is named after the contents of its files."""
-        return own_suite.label(self.suite, self.files)
+        return own_suite.label(self.workload.name, self.files)
+
+    @property
+    def workloads(self) -> tuple[Workload, ...]:
+        """What is measured, and what subjects are trained on."""
+        trainings = (subject.training for subject in self.subjects if subject.training)
+        return (self.workload, *(training.workload for training in trainings))
 
     @property
     def size(self) -> str:
         """The named size of the workload."""
-        return self.scale.size
+        return self.workload.scale.size
 
     @property
     def servers_up(self) -> int:
@@ -198,7 +198,7 @@ class Experiment:
     @property
     def one_by_one(self) -> bool:
         """Whether at most one server is up at a time, as it is, too, where all are cold."""
-        return self.servers is Servers.ONE or self.scale.regime is Regime.COLD
+        return self.servers is Servers.ONE or self.workload.cold
 
     @property
     def base(self) -> SubjectDeclaration:
@@ -236,6 +236,5 @@ class Experiment:
     def trained_sets(self) -> frozenset[str]:
         """The sets that some subject is trained on: the in-sample ones."""
         trainings = (subject.training for subject in self.subjects if subject.training)
-        return frozenset(
-            name for training in trainings if not training.foreign for name in training.sets
-        )
+        own = (training.workload for training in trainings if not training.foreign)
+        return frozenset(name for workload in own for name in workload.chosen)

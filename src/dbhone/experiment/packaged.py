@@ -11,11 +11,12 @@ from dbhone.experiment.builds import BuildService
 from dbhone.experiment.load import experiment_of
 from dbhone.experiment.model import Training
 from dbhone.experiment.templates import file_text
-from dbhone.experiment.verifying import AskedWorkload, build_like, usual_base, verify_build
+from dbhone.experiment.verifying import build_like, usual_base, verify_build
 from dbhone.measurement.record import Run, Subject
 from dbhone.verification.outcome import Grade
 from dbhone.verification.outcome_store import OutcomeStore
 from dbhone.verification.verify import Verification
+from dbhone.workload.workload import Workload
 
 
 def packaged_build(
@@ -38,7 +39,7 @@ def packaged_build(
     base = usual_base(build, service)
     outcomes = OutcomeStore(service.session.home, build).outcomes()
     if (grade, base.digest) not in {(each.grade, each.base) for each in outcomes}:
-        usual = AskedWorkload.usual(build.manifest.dbms)
+        usual = Workload.usual(build.manifest.dbms)
         verification = Verification(candidate=build, base=base, grade=grade)
         verify_build(verification, service, (usual,))
     return build

@@ -35,7 +35,6 @@ from dbhone.experiment.targets import target_class
 from dbhone.measurement.record import Role
 from dbhone.units import count_of
 from dbhone.verification.verify import expected_seconds
-from dbhone.workload.suite import Regime
 
 _PROBE_SECONDS = 0.3
 _SOURCE_SECONDS = 15.0
@@ -63,7 +62,7 @@ def make_plan(
     steps = [*_machine_check(experiment, present), *build_plan.steps]
     certain = tuple(subject for subject in present if subject.name not in build_plan.tentative)
     steps += _verification(experiment, present, build_plan, progress)
-    if target_class(experiment.suite).calibrates:
+    if target_class(experiment.workload).calibrates:
         steps.append(_calibration(experiment))
     steps = list(with_data(steps, experiment, estimator.data))
     steps.append(_measurement(experiment, present, len(certain), steps, progress))
@@ -135,7 +134,7 @@ def leaves_time(
     ]
     if build == 0 or all(subject.role is not Role.CANDIDATE for subject in certain):
         return True
-    block = target_class(experiment.suite).block_seconds(experiment, len(certain) + 1)
+    block = target_class(experiment.workload).block_seconds(experiment, len(certain) + 1)
     kept = _MEASURING_SHARE * design.budget_seconds
     if block is not None:
         kept = min(max(kept, design.min_blocks * block), design.max_blocks * block)
@@ -170,7 +169,7 @@ def _machine_check(
     what = [*compilers, *levers]
     if experiment.awake:
         what.append("CPUs that stay awake")
-    if experiment.scale.regime is Regime.COLD:
+    if experiment.workload.cold:
         what.append("files that can leave the page cache")
     if experiment.verification is not None:
         what.append(f"what the grade {experiment.verification.value} needs")
@@ -251,7 +250,7 @@ def _train(
 ) -> Train:
     training = subject.training
     assert training is not None, "a profile-guided subject has a training"
-    seconds = target_class(training.suite).training_seconds(training)
+    seconds = target_class(training.workload).training_seconds(training)
     return Train(
         label=f"{subject.name}: on {training.label}",
         subjects=(subject.name,),
@@ -284,7 +283,7 @@ def _verification(
     )
     base = experiment.base.name
     grade, dbms = experiment.verification, experiment.base.inputs.dbms
-    seconds = target_class(experiment.suite).verification_seconds
+    seconds = target_class(experiment.workload).verification_seconds
     tests_of: set[str] = set()
     all_verified = set(names) <= progress.measured
     for name in sorted(names, key=lambda name: name != base):
@@ -327,7 +326,7 @@ def _measurement(
     design = experiment.design
     spent = progress.seconds + sum(step.cost.seconds for step in steps if not step.tentative)
     left = max(0.0, design.budget_seconds - spent)
-    target = target_class(experiment.suite)
+    target = target_class(experiment.workload)
     expected = target.block_seconds(experiment, certain, copying_seconds(steps))
     block = max(filter(None, (expected, progress.block_seconds)), default=None)
     most = max(0, design.max_blocks - progress.blocks)

@@ -22,14 +22,14 @@ from dbhone.source.kinds.base import parse_reference
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import lists_of
 from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import load_driver
-from dbhone.workload.suite import Regime, Suite
-from dbhone.workload.task import Scale
+from dbhone.workload.suite import Suite
+from dbhone.workload.task import DATA_PATHS, Scale
+from dbhone.workload.workload import Workload
 
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._+-]{{0,{MOST_LETTERS - 1}}}")
 
-_OF_CAPTURED_DATA = frozenset({"dump", "folder", "database"})
+_OF_CAPTURED_DATA = frozenset({*DATA_PATHS, "database"})
 
 
 class Resolver:
@@ -46,10 +46,13 @@ class Resolver:
         """Return the experiment, or raise ExperimentError or UnknownName."""
         self._check_names()
         suite = suite_at(self.where, self.declared.workload.suite, "workload", "suite")
-        workload = self.declared.workload
-        suites.check_size(suite, workload.size, where=self.where.at("workload", "size"))
+        declared = self.declared.workload
+        suites.check_size(suite, declared.size, where=self.where.at("workload", "size"))
         sets, scale = self._sets(suite), self._scale(suite)
-        subjects = Subjects(self.where, self.declared, scale, self.folder).all()
+        workload = Workload(name=declared.suite, scale=scale, sets=sets)
+        with self.where.located("workload", "data"):
+            workload.check_data()
+        subjects = Subjects(self.where, self.declared, workload, self.folder).all()
         self._check_subjects(suite, subjects)
         if self.declared.history is not None:
             _check_order(self.declared.history.order, subjects, self.where.at("history", "order"))
@@ -58,21 +61,19 @@ class Resolver:
             text=self.text,
             title=self.declared.title,
             subjects=subjects,
-            suite=workload.suite,
-            scale=scale,
-            sets=sets,
+            workload=workload,
             design=self._design(),
             drop_unknown=self.declared.config.drop_unknown,
             awake=self.declared.design.awake,
             slices=self.declared.design.slices,
-            servers=self._servers(suite, subjects, scale),
+            servers=self._servers(workload, subjects),
             allot=self.declared.design.allot,
             stop_early=self.declared.design.stop_early,
             layouts=self.declared.design.layouts,
             observe=self._observe(suite, subjects),
             verification=self._grade(subjects),
         )
-        self._check_slices(suite, experiment)
+        self._check_slices(experiment)
         return experiment
 
     def _sets(self, suite: Suite) -> tuple[str, ...] | None:
@@ -117,7 +118,7 @@ class Resolver:
             raise ExperimentError(
                 f"{self.where.at('workload', 'threads')}: a number of threads is named twice"
             )
-        scale = Scale(
+        return Scale(
             size=workload.size,
             regime=workload.regime,
             threads=workload.threads,
@@ -125,36 +126,26 @@ class Resolver:
             cache_bytes=workload.cache,
             data=data,
         )
-        if suite.server_sizes and workload.size in suite.sizes():
-            with self.where.located("workload", "data"):
-                suite_tasks.data_set(suite, scale)
-        return scale
 
-    def _servers(
-        self, suite: Suite, subjects: tuple[SubjectDeclaration, ...], scale: Scale
-    ) -> Servers:
+    def _servers(self, workload: Workload, subjects: tuple[SubjectDeclaration, ...]) -> Servers:
         """Return how many servers are up at once: all, unless the memory has no room for them."""
         wanted = self.declared.design.servers
-        if not suite.server_sizes:
+        if not workload.suite.server_sizes:
             if wanted is Servers.ONE:
-                raise ExperimentError(
-                    f"{self.where.at('design', 'servers')}: the suite"
-                    f" {self.declared.workload.suite} drives no server"
-                )
+                where = self.where.at("design", "servers")
+                raise ExperimentError(f"{where}: the suite {workload.name} drives no server")
             return Servers.ALL
-        if wanted is not Servers.AUTO or scale.regime is Regime.COLD:
+        if wanted is not Servers.AUTO or workload.cold:
             return Servers.ONE if wanted is Servers.ONE else Servers.ALL
-        name = self.declared.workload.suite
-        caches = [cache_bytes(subject, name, scale, len(subjects)) for subject in subjects]
+        caches = [cache_bytes(subject, workload, len(subjects)) for subject in subjects]
         return Servers.ALL if fit_together(caches) else Servers.ONE
 
-    def _check_slices(self, suite: Suite, experiment: Experiment) -> None:
+    def _check_slices(self, experiment: Experiment) -> None:
         """Refuse short slices where one of the sets cannot be measured in them."""
         if experiment.slices is not Slices.SHORT:
             return
-        driver = load_driver(suite.driver)
-        sets = experiment.sets or suite.measured()
-        for task in suite_tasks.tasks(suite, sets, experiment.scale):
+        driver = experiment.workload.driver
+        for task in experiment.workload.tasks():
             reason = why_not_interleaved(driver, task, one_by_one=experiment.one_by_one)
             if reason is not None:
                 raise ExperimentError(

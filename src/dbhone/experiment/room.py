@@ -12,12 +12,10 @@ from dbhone.experiment.levers import cache_bytes, uses_huge_pages
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import Compile, Plan, PostLink
 from dbhone.experiment.requested_settings import requested_values
-from dbhone.experiment.server_specs import server_workload
 from dbhone.home import Home
 from dbhone.instance import open_files
 from dbhone.instance.memory import check_memory
 from dbhone.units import size
-from dbhone.workload import suite as suites
 
 _SCRATCH = 100
 """How many times as large as its code a build's objects are, at most."""
@@ -45,10 +43,10 @@ def check_caches(experiment: Experiment) -> None:
 
     What a server's own version makes of its settings is seen only later.
     """
-    if not suites.load(experiment.suite).server_sizes:
+    if not experiment.workload.suite.server_sizes:
         return
     caches = [
-        cache_bytes(subject, experiment.suite, experiment.scale, experiment.servers_up)
+        cache_bytes(subject, experiment.workload, experiment.servers_up)
         for subject in experiment.subjects
         if not uses_huge_pages(subject)
     ]
@@ -60,9 +58,9 @@ def check_open_files(experiment: Experiment) -> None:
 
     Those of a named config do not count: of them a server takes what it can, with a footnote.
     """
-    if not suites.load(experiment.suite).server_sizes:
+    if not experiment.workload.suite.server_sizes:
         return
-    clients = {"max_connections": str(server_workload(experiment).connections)}
+    clients = {"max_connections": str(experiment.workload.connections)}
     for subject in experiment.subjects:
         dbms = load_server_dbms(subject.inputs.dbms)
         asked = requested_values(dbms, subject.settings, (Origin.FILE, Origin.EXPERIMENT))

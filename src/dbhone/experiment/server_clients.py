@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process
@@ -20,61 +19,16 @@ from dbhone.instance.server import Server
 from dbhone.program_folders import program_folders
 from dbhone.sandbox import Sandbox
 from dbhone.session import Notify, Session
-from dbhone.workload import suite_tasks
 from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.driver_program import locate_program
-from dbhone.workload.drivers.base import DriverRequest, ServerDriver
+from dbhone.workload.drivers.base import DriverRequest
 from dbhone.workload.pausable_client import PausableClient
-from dbhone.workload.suite import Regime, Suite
-from dbhone.workload.task import DataSet, Scale, Task
+from dbhone.workload.task import DataSet, Task
+from dbhone.workload.workload import Workload
 
 _LOAD_TIMEOUT = 24 * 3600.0
 _SLACK = 60.0
 _CLIENTS_FOLDER = Path("/")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerWorkload:
-    """What the clients of all servers do. ``servers`` is how many servers share the machine."""
-
-    suite: Suite
-    driver: ServerDriver
-    scale: Scale
-    drop_unknown: bool = False
-    servers: int = 1
-
-    @property
-    def data(self) -> DataSet:
-        """The data that servers are loaded with."""
-        return suite_tasks.data_set(self.suite, self.scale)
-
-    @property
-    def cache_bytes(self) -> int:
-        """How large each server's cache is."""
-        return suite_tasks.cache_bytes(self.suite, self.scale)
-
-    def tasks(self, names: tuple[str, ...]) -> tuple[Task, ...]:
-        """Return the driver's tasks for these sets."""
-        return suite_tasks.tasks(self.suite, names, self.scale)
-
-    @property
-    def cold(self) -> bool:
-        """Whether a server is to find its data on the disk only."""
-        return self.scale.regime is Regime.COLD
-
-    def warm_up(self) -> tuple[Task, ...]:
-        """Return the tasks that warm up a server once it has started; none if it is to be cold."""
-        if self.cold:
-            return ()
-        return suite_tasks.warm_up_tasks(self.suite, self.scale)
-
-    @property
-    def connections(self) -> int:
-        """The most clients that a server gets, and some to spare."""
-        tasks = self.tasks((*self.suite.measurable(), *self.suite.warm_ups()))
-        threads = [task.run.threads for task in tasks if task.run]
-        spare = self.suite.server_sizes[self.scale.size].spare_connections
-        return max((*threads, self.data.loaders)) + spare
 
 
 class ServerClients:
@@ -83,22 +37,23 @@ class ServerClients:
     ``load_scripts`` are the files that decide what data the driver makes.
     """
 
-    def __init__(self, session: Session, workload: ServerWorkload, notify: Notify) -> None:
+    def __init__(self, session: Session, workload: Workload, notify: Notify) -> None:
         self.session = session
         self.workload = workload
+        self.driver = workload.server_driver
         self._notify = notify
-        self.program = locate_program(workload.driver, session, notify)
+        self.program = locate_program(self.driver, session, notify)
         self._materials = self._written_materials()
-        self.load_scripts = workload.driver.load_scripts(workload.data)
+        self.load_scripts = self.driver.load_scripts(workload.data)
         if process.can_enclose():
-            check_readable((*self.load_scripts, *workload.driver.readable(workload.data)))
+            check_readable((*self.load_scripts, *self.driver.readable(workload.data)))
 
     def _written_materials(self) -> Path | None:
         """Return the folder of the files that clients read, written unless they are kept.
 
         They may have a user's values: where a sandbox shows them, no one else comes to them.
         """
-        materials = self.workload.driver.materials(self.workload.data)
+        materials = self.driver.materials(self.workload.data)
         if materials is None:
             return None
 
@@ -108,7 +63,7 @@ class ServerClients:
 
         closed = self.session.home.data / "clients"
         make_folder(closed, shared=not process.can_enclose())
-        name = digest_of([self.workload.driver.name, *materials.what])[:16]
+        name = digest_of([self.driver.name, *materials.what])[:16]
         return self.session.fill_once(closed / name, write)
 
     @property
@@ -119,7 +74,7 @@ class ServerClients:
 
     def load(self, server: Server, content: DataSet) -> None:
         """Load the server with data. Raises DriverError, ServerError."""
-        driver = self.workload.driver
+        driver = self.driver
         statements = driver.statements_before(content)
         if statements:
             with contextlib.closing(connect(server.endpoint)) as client:
@@ -134,7 +89,7 @@ class ServerClients:
         ``content`` is what it holds, if it is not the workload's own. Raises DriverError,
         ServerError.
         """
-        driver, content = self.workload.driver, content or self.data
+        driver, content = self.driver, content or self.data
         argv = driver.finish_background_work(self.program, server.endpoint, content)
         self._run_driver(server, argv, "settling")
 
@@ -154,13 +109,13 @@ class ServerClients:
         )
         finished = process.run(command)
         # If several threads work on a command, sysbench reports a failure only in what it prints.
-        error = self.workload.driver.error_in_output(finished.text())
+        error = self.driver.error_in_output(finished.text())
         if finished.ok and error is None:
             return finished.text()
         server.check()
         if error is None:
             last = finished.text().strip().rpartition("\n")[2][:200]
-            error = DriverError(f"{self.workload.driver.name} {finished.ending()}: {last}")
+            error = DriverError(f"{self.driver.name} {finished.ending()}: {last}")
         raise DriverError(f"{doing} failed: {error.message}", hint=error.hint)
 
     def execute(self, server: Server, training: TrainingCommand) -> None:
@@ -199,14 +154,14 @@ class ServerClients:
 
     def client(self, server: Server, task: Task, folder: Path) -> PausableClient:
         """Return a client of the server that can be paused; its files are in ``folder``."""
-        return PausableClient(self._request(server, task), self.workload.driver, folder)
+        return PausableClient(self._request(server, task), self.driver, folder)
 
     def _request(self, server: Server, task: Task) -> DriverCommand:
         if self._materials is not None:
             task = task.with_materials(self._materials)
         assert task.run is not None
         return DriverCommand(
-            driver=self.workload.driver,
+            driver=self.driver,
             request=DriverRequest(program=self.program, task=task, database=server.endpoint),
             folder=_CLIENTS_FOLDER,
             version=server.installation.version,
@@ -225,7 +180,7 @@ class ServerClients:
 
     def _client_sandbox(self, server: Server) -> Sandbox:
         """Return what encloses a server's clients: a server may try to take them over."""
-        endpoint, driver = server.endpoint, self.workload.driver
+        endpoint, driver = server.endpoint, self.driver
         scripts = driver.readable(self.data)
         programs = program_folders((self.program,), self.session.home)
         return Sandbox(readable=(endpoint.socket.parent, *scripts, *programs))
@@ -237,13 +192,13 @@ class ServerClients:
 
     def check(self, server: Server) -> None:
         """Check what clients made of the data. Raises DriverError if it is damaged, ServerError."""
-        argv = self.workload.driver.check(self.program, server.endpoint, self.data)
+        argv = self.driver.check(self.program, server.endpoint, self.data)
         if argv is not None:
-            self.workload.driver.answers(self._run_driver(server, argv, "checking"))
+            self.driver.answers(self._run_driver(server, argv, "checking"))
 
     def verify(self, server: Server) -> str:
         """Return what the driver prints of a server's answers. Raises DriverError, ServerError."""
-        argv = self.workload.driver.verify(self.program, server.endpoint, self.data)
+        argv = self.driver.verify(self.program, server.endpoint, self.data)
         return self._run_driver(server, argv, "verifying")
 
 

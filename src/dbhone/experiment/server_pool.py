@@ -17,7 +17,7 @@ from pathlib import Path
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
 from dbhone.dbms.base_settings import Origin, RequestedSetting
 from dbhone.experiment.order import BlockSeed
-from dbhone.experiment.server_clients import ServerClients, ServerWorkload
+from dbhone.experiment.server_clients import ServerClients
 from dbhone.files import digest_of_file
 from dbhone.instance import data, page_cache, settings
 from dbhone.instance.applied_levers import AppliedLevers
@@ -32,6 +32,7 @@ from dbhone.untrusted_files import remove_tree
 from dbhone.workload.drivers.base import ServerDriver
 from dbhone.workload.suite import Regime
 from dbhone.workload.task import DataFolder, DataSet
+from dbhone.workload.workload import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +76,25 @@ class VerifiedServer:
 
 
 class ServerPool:
-    """Starts and loads servers for one session; ``clients`` drive them."""
+    """Starts and loads servers for one session; ``clients`` drive them.
 
-    def __init__(self, session: Session, workload: ServerWorkload, notify: Notify) -> None:
+    So many ``servers`` share the machine. With ``drop_unknown`` a setting that a version lacks is
+    left out.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        workload: Workload,
+        notify: Notify,
+        *,
+        drop_unknown: bool = False,
+        servers: int = 1,
+    ) -> None:
         self.session = session
         self.workload = workload
+        self._servers = servers
+        self._drop_unknown = drop_unknown
         self._notify = notify
         self.clients = ServerClients(session, workload, notify)
         self._held: dict[str, data.Saved] = {}
@@ -156,7 +171,7 @@ class ServerPool:
             connections=self.workload.connections,
             os_cached=self.workload.scale.regime is Regime.OS_CACHED,
         )
-        yardstick = Yardstick(memory=memory_for(self.workload.servers), cache=hints.cache_bytes)
+        yardstick = Yardstick(memory=memory_for(self._servers), cache=hints.cache_bytes)
         settings_of_server = (
             dataclasses.replace(setting, value=scaled(setting.value, yardstick, spec.dbms))
             for setting in spec.settings
@@ -167,7 +182,7 @@ class ServerPool:
             place,
             proposed=spec.dbms.proposed_settings(hints, spec.installation.version),
             wanted=settings_of_server,
-            drop_unknown=self.workload.drop_unknown,
+            drop_unknown=self._drop_unknown,
         )
 
     def _kept_data(self, spec: ServerSpec) -> data.Saved:
@@ -193,7 +208,7 @@ class ServerPool:
             remove_tree(saved.path)
 
     def _key(self, spec: ServerSpec, content: DataSet) -> str:
-        own, driver = spec.installation, self.workload.driver
+        own, driver = spec.installation, self.clients.driver
         return data_name(
             spec.dbms, own.version, spec.settings, driver, content, self._scripts, source=own.source
         )
@@ -224,7 +239,7 @@ class ServerPool:
             saved = keep(place.data)
         facts = DataFacts(
             dbms=spec.dbms.name,
-            driver=self.workload.driver.name,
+            driver=self.clients.driver.name,
             volume=content.volume,
             load_seconds=time.monotonic() - began,
         )
@@ -242,7 +257,7 @@ class ServerPool:
             on_start(server)
             printed = self.clients.verify(server)
             server.stop()
-        driver = self.workload.driver
+        driver = self.clients.driver
         refusals = driver.refusals(printed, self.workload.data)
         return VerifiedServer(answers=driver.answers(printed), refusals=refusals)
 

@@ -1,4 +1,4 @@
-"""What of an experiment is the servers': their workload, and how each subject's server runs."""
+"""What of an experiment is the servers': what starts them, and how each subject's server runs."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from dbhone.errors import UsageError
 from dbhone.experiment.levers import apply_levers
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.observe import as_requests
-from dbhone.experiment.server_clients import ServerWorkload
-from dbhone.experiment.server_pool import ServerSpec
+from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.instance.programs import installation_of
-from dbhone.workload import suite as suites
-from dbhone.workload.drivers.base import ServerDriver, load_driver
+from dbhone.session import Notify, Session
+from dbhone.workload.drivers.base import ServerDriver
 
 
-def server_workload(experiment: Experiment) -> ServerWorkload:
-    """Return what the clients of one server do, which has its part of the machine's memory.
-
-    It is the same part even if fewer servers are up than in the experiment. Raises UsageError for
-    an embedded DBMS.
-    """
-    suite = suites.load(experiment.suite)
-    driver = load_driver(suite.driver)
-    if not isinstance(driver, ServerDriver):
+def check_servers(experiment: Experiment) -> None:
+    """Raise UsageError for an embedded DBMS."""
+    if not isinstance(experiment.workload.driver, ServerDriver):
         (dbms, *_) = (subject.inputs.dbms for subject in experiment.subjects)
         raise UsageError(
             f"{dbms} is not a server: it is part of the program that uses it",
             hint="'hone build' prints where a build's files are",
         )
-    return ServerWorkload(
-        suite=suite,
-        driver=driver,
-        scale=experiment.scale,
+
+
+def pool_of(experiment: Experiment, session: Session, notify: Notify) -> ServerPool:
+    """Return what starts servers, of which each has its part of the machine's memory.
+
+    It is the same part even if fewer servers are up than in the experiment.
+    """
+    return ServerPool(
+        session,
+        experiment.workload,
+        notify,
         drop_unknown=experiment.drop_unknown,
         servers=experiment.servers_up,
     )

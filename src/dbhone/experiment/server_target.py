@@ -17,9 +17,8 @@ from dbhone.experiment.interleaved import InterleavedTrials, interleaved_sets, s
 from dbhone.experiment.levers import uses_huge_pages
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.observe import RunObservation
-from dbhone.experiment.server_clients import ServerWorkload
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
-from dbhone.experiment.server_specs import server_workload, spec_of
+from dbhone.experiment.server_specs import pool_of, spec_of
 from dbhone.experiment.target import (
     Answers,
     BuildResult,
@@ -46,10 +45,7 @@ from dbhone.instance.running_settings import ask
 from dbhone.instance.server import Server
 from dbhone.measurement.record import RunningServer, Sliced, Step, Warning
 from dbhone.session import Session
-from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
-from dbhone.workload.drivers.base import ServerDriver, load_driver, load_driver_of
-from dbhone.workload.suite import Regime
+from dbhone.workload.drivers.base import ServerDriver
 from dbhone.workload.task import Task
 
 _DRIVER_STARTS = 0.3
@@ -76,7 +72,7 @@ class ServerTarget(Target):
     def training_seconds(cls, training: Training) -> float:
         """Return about how long a training takes, in as many iterations as usual."""
         one_iteration = sum(task.run.seconds for task in training_tasks(training) if task.run)
-        iterations = _USUAL_ITERATIONS if training.sets else 1
+        iterations = _USUAL_ITERATIONS if training.workload.chosen else 1
         command = min(_USUAL_COMMAND, training.command.timeout) if training.command else 0.0
         return iterations * (one_iteration + _SERVER_STARTS) + command
 
@@ -88,20 +84,20 @@ class ServerTarget(Target):
 
         To copy the data of one server takes ``copying`` seconds.
         """
-        suite = suites.load(experiment.suite)
-        tasks = suite_tasks.tasks(suite, experiment.sets or suite.measured(), experiment.scale)
-        if experiment.scale.regime is Regime.COLD:
+        workload = experiment.workload
+        tasks = workload.tasks()
+        if workload.cold:
             starting = _DRIVER_STARTS + _SERVER_STARTS + copying
             return subjects * sum(task.run.seconds + starting for task in tasks if task.run)
         by_set = {task.set: task for task in tasks}
         interleaved = _interleaved_sets(experiment, by_set)
         driving = sum(
             slice_seconds(task, interleaved=task.set in interleaved) + _DRIVER_STARTS
-            for task in (*tasks, *suite_tasks.warm_up_tasks(suite, experiment.scale))
+            for task in (*tasks, *workload.warm_up())
         )
         # To load takes about as long as to write it once more, and a server of its own.
         first = tasks[0].run
-        load = 2 * first.seconds + _SERVER_STARTS if suite.fresh_loads and first else 0
+        load = 2 * first.seconds + _SERVER_STARTS if workload.suite.fresh_loads and first else 0
         return subjects * (driving + _SERVER_STARTS + copying + load)
 
     @classmethod
@@ -111,14 +107,8 @@ class ServerTarget(Target):
         The server is stopped after each iteration, so that its counters reach the disk. A command
         is run in the first one; there is no other without sets.
         """
-        suite, training = suites.load(job.training.suite), job.training
-        workload = ServerWorkload(
-            suite=suite,
-            driver=load_driver_of(ServerDriver, suite.driver),
-            scale=training.scale,
-            drop_unknown=training.drop_unknown,
-        )
-        pool = ServerPool(session, workload, notify)
+        training = job.training
+        pool = ServerPool(session, training.workload, notify, drop_unknown=training.drop_unknown)
         dbms = load_server_dbms(job.build.manifest.dbms)
         spec = ServerSpec(
             dbms=dbms,
@@ -132,7 +122,7 @@ class ServerTarget(Target):
         for number in range(1, _MOST_ITERATIONS + 1):
             _train_once(pool, spec, training, notify, number)
             job.counters.gather()
-            if not training.sets:
+            if not training.workload.chosen:
                 return number
             after = job.counters.read()
             if before is not None and has_settled(before, after):
@@ -146,7 +136,7 @@ class ServerTarget(Target):
         cls, experiment: Experiment, subject: SubjectDeclaration, build: Build, session: Session
     ) -> None:
         """Ask the server of a build which settings there are."""
-        pool = ServerPool(session, server_workload(experiment), lambda _: None)
+        pool = pool_of(experiment, session, lambda _: None)
         pool.settings(spec_of(experiment, subject, build))
 
     def __init__(
@@ -157,9 +147,9 @@ class ServerTarget(Target):
         recorder: Notes,
     ) -> None:
         super().__init__(experiment, builds, session, recorder)
-        workload = server_workload(experiment)
+        workload = experiment.workload
         self._cold = workload.cold
-        self._pool = ServerPool(session, workload, recorder.detail)
+        self._pool = pool_of(experiment, session, recorder.detail)
         self._specs = {
             name: spec_of(experiment, experiment.subject(name), build)
             for name, build in self.builds.items()
@@ -175,7 +165,7 @@ class ServerTarget(Target):
         caches = self._caches(workload.cache_bytes)
         check_memory(tuple(caches.values()), one_by_one=experiment.one_by_one)
         self._specs |= self._limited(caches)
-        self._scheduled_tasks = self.tasks(experiment.scale)
+        self._scheduled_tasks = self.tasks(workload.scale)
         self._observation = RunObservation(experiment.observe, recorder.warn)
         self._servers = BlockServers(
             self._pool,
@@ -370,8 +360,7 @@ def _interleaved_sets(experiment: Experiment, tasks: Mapping[str, Task]) -> froz
 
     Subjects that take no part any more count, too: a run that goes on measures as before.
     """
-    driver = load_driver(suites.load(experiment.suite).driver)
-    subjects = len(experiment.subjects)
+    driver, subjects = experiment.workload.driver, len(experiment.subjects)
     return interleaved_sets(
         experiment.slices, driver, tasks, subjects, one_by_one=experiment.one_by_one
     )

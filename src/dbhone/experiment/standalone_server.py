@@ -7,10 +7,8 @@ from collections.abc import Iterator
 
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.server_pool import ServerPool
-from dbhone.experiment.server_specs import server_workload, spec_of
+from dbhone.experiment.server_specs import check_servers, pool_of, spec_of
 from dbhone.instance.server import Server
-from dbhone.workload import suite as suites
 
 
 @contextlib.contextmanager
@@ -22,9 +20,9 @@ def standalone_server(experiment: Experiment, name: str, service: BuildService) 
     what the build and the server raise.
     """
     subject = experiment.subject(name)
-    workload = server_workload(experiment)
+    check_servers(experiment)
     build = service.make_builds(subject)[name].build
-    pool = ServerPool(service.session, workload, service.detail)
+    pool = pool_of(experiment, service.session, service.detail)
     spec = spec_of(experiment, subject, build)
     with contextlib.ExitStack() as stack:
         with service.exclusive():
@@ -34,5 +32,4 @@ def standalone_server(experiment: Experiment, name: str, service: BuildService) 
 
 def _seed(experiment: Experiment) -> int | None:
     """Return the seed of random data, None for a suite that always loads the same."""
-    fresh = suites.load(experiment.suite).fresh_loads
-    return experiment.design.seed if fresh else None
+    return experiment.design.seed if experiment.workload.suite.fresh_loads else None

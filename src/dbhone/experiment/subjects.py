@@ -24,7 +24,7 @@ from dbhone.experiment.trainings import Trainings
 from dbhone.instance import applied_levers
 from dbhone.measurement.record import Role
 from dbhone.source.fixes import check_fix
-from dbhone.workload.task import Scale
+from dbhone.workload.workload import Workload
 
 CONTROL = "control"
 """The name of a control that hone adds."""
@@ -41,13 +41,13 @@ class Subjects:
         self,
         where: Locator,
         declared: ExperimentFile,
-        scale: Scale,
+        workload: Workload,
         folder: Path,
     ) -> None:
         self._where = where
         self._declared = declared
         self._settings = RequestedSettings(declared.config, folder, where)
-        self._trainings = Trainings(where, declared, scale, self._settings, folder)
+        self._trainings = Trainings(where, declared, workload, self._settings, folder)
 
     def all(self) -> tuple[SubjectDeclaration, ...]:
         """Return the subjects in the file's order. Raises ExperimentError, UnknownName.

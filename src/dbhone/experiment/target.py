@@ -7,6 +7,7 @@ chooses between them.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import os
 from abc import ABC, abstractmethod
@@ -26,9 +27,7 @@ from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.record import RunningServer, Sliced, Step, Warning
 from dbhone.session import Notify, Session
 from dbhone.source.tree import SourceTree
-from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
-from dbhone.workload.drivers.base import ServerDriver, load_driver
+from dbhone.workload.drivers.base import ServerDriver
 from dbhone.workload.suite import Regime
 from dbhone.workload.task import Scale, Task, plain
 
@@ -133,8 +132,8 @@ class Target(ABC):
         self.builds = {name: result.build for name, result in builds.items()}
         self.session = session
         self.recorder = recorder
-        self.suite = suites.load(experiment.suite)
-        self.driver = load_driver(self.suite.driver)
+        self.suite = experiment.workload.suite
+        self.driver = experiment.workload.driver
         self.sets = self._common_sets(result.tree.path for result in builds.values())
 
     # Costs in seconds, known before anything is tried on this machine
@@ -240,14 +239,13 @@ class Target(ABC):
 
     def tasks(self, scale: Scale) -> dict[str, Task]:
         """Return the driver's tasks at a scale, by set."""
-        return {task.set: task for task in suite_tasks.tasks(self.suite, self.sets, scale)}
+        workload = dataclasses.replace(self.experiment.workload, scale=scale)
+        return {task.set: task for task in workload.tasks(self.sets)}
 
     def _common_sets(self, trees: Iterator[Path]) -> tuple[str, ...]:
         """Return the requested sets that the versions of all subjects have."""
-        requested = self.suite.measured()
-        if self.experiment.sets is not None:
-            measurable = self.suite.measurable()
-            requested = tuple(name for name in measurable if name in self.experiment.sets)
+        chosen = self.experiment.workload.chosen
+        requested = tuple(name for name in self.suite.measurable() if name in chosen)
         common = frozenset.intersection(
             *(frozenset(self.driver.sets(requested, tree)) for tree in set(trees))
         )
@@ -263,8 +261,7 @@ class Target(ABC):
 
 def training_tasks(training: Training) -> tuple[Task, ...]:
     """Return the driver's tasks in one iteration of training."""
-    suite = suites.load(training.suite)
-    tasks = suite_tasks.tasks(suite, training.sets, training.scale)
+    tasks = training.workload.tasks()
     shares = training.shares or (1.0,) * len(tasks)
     return tuple(task.with_share_of_time(share) for task, share in zip(tasks, shares, strict=True))
 
@@ -288,7 +285,7 @@ def _unusual_caching(training: Training) -> dict[str, object]:
 
     What is usual is left out, so that profiles are found that were made before this was told.
     """
-    scale = training.scale
+    scale = training.workload.scale
     unusual: dict[str, object] = {}
     if scale.regime is not Regime.CACHED:
         unusual["regime"] = scale.regime.value
@@ -299,7 +296,7 @@ def _unusual_caching(training: Training) -> dict[str, object]:
 
 def _training_scripts(training: Training) -> tuple[Path, ...]:
     """Return the files that decide what a server's training does, besides its tasks."""
-    driver = load_driver(suites.load(training.suite).driver)
+    driver = training.workload.driver
     if not isinstance(driver, ServerDriver):
         return ()
     runs = [task for task in training_tasks(training) if task.run]

@@ -13,15 +13,13 @@ from dbhone.experiment.model import Training, TrainingCommand
 from dbhone.experiment.requested_settings import RequestedSettings
 from dbhone.experiment.schema import ExperimentFile, Locator, SubjectSection, keys_of_data
 from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import load_driver
 from dbhone.workload.suite import Suite
-from dbhone.workload.task import Scale
+from dbhone.workload.task import DATA_PATHS, Scale
+from dbhone.workload.workload import Workload, load_checked
 
 _KEYS = ("train", "train_suite", "train_size")
 """The keys of a subject that say what it is trained on."""
-_OF_CAPTURED = frozenset({"dump", "folder"})
-"""The keys of the data of a captured workload."""
 
 
 class Trainings:
@@ -31,14 +29,14 @@ class Trainings:
         self,
         where: Locator,
         declared: ExperimentFile,
-        scale: Scale,
+        measured: Workload,
         settings: RequestedSettings,
         folder: Path,
     ) -> None:
         self._folder = folder
         self._where = where
         self._declared = declared
-        self._scale = scale
+        self._measured = measured
         self._settings = settings
 
     def of(self, name: str, section: SubjectSection, variant: Variant) -> Training | None:
@@ -57,7 +55,6 @@ class Trainings:
                     )
             return None
         suite_name, suite = self._suite(name, section)
-        foreign = suite_name != self._declared.workload.suite
         general, command = self._declared.training, self._command(section.dbms)
         usual = None if general is None or section.train_suite else general.sets
         words = section.train or usual
@@ -71,12 +68,10 @@ class Trainings:
         sets = suites.full_names(suite, words, where=where)
         shares = {} if section.train_suite else self._shares(suite_name, suite, sets)
         size = self._size(name, section, suite)
-        scale = self._own_scale(suite_name, suite, size)
+        workload = dataclasses.replace(self._workload(suite_name, suite, size), sets=sets)
         return Training(
-            suite=suite_name,
-            scale=suite_tasks.training_scale(suite, scale, size),
-            sets=sets,
-            foreign=foreign,
+            workload=workload.for_training(size),
+            foreign=suite_name != self._measured.name,
             shares=tuple(shares.get(set_name, 1.0) for set_name in sets) if shares else (),
             settings=self._settings.of(name, SubjectSection(dbms=section.dbms)),
             drop_unknown=self._declared.config.drop_unknown,
@@ -85,7 +80,7 @@ class Trainings:
 
     def _suite(self, name: str, section: SubjectSection) -> tuple[str, Suite]:
         """Return the name of the suite that a subject is trained on, and the suite."""
-        general, measured = self._declared.training, self._declared.workload.suite
+        general, measured = self._declared.training, self._measured.name
         suite_name = section.train_suite or (general.suite if general else None) or measured
         at = ("subjects", name) if section.train_suite else ("training", "suite")
         suite, where = suite_at(self._where, suite_name, *at), self._where.at("subjects", name)
@@ -101,7 +96,7 @@ class Trainings:
 
     def _size(self, name: str, section: SubjectSection, suite: Suite) -> str:
         general = self._declared.training
-        usual = general.size if general and general.size else self._declared.workload.size
+        usual = general.size if general and general.size else self._measured.scale.size
         size = section.train_size or usual
         at = ("subjects", name) if section.train_size else ("training", "size")
         suites.check_size(suite, size, where=self._where.at(*at))
@@ -112,40 +107,40 @@ class Trainings:
         general = self._declared.training
         if general is None:
             return
-        suite_name = general.suite or self._declared.workload.suite
+        suite_name = general.suite or self._measured.name
         suite = suite_at(self._where, suite_name, "training", "suite")
         where = self._where.at("training", "sets")
         self._shares(suite_name, suite, suites.full_names(suite, general.sets or (), where=where))
         if general.size is not None:
             suites.check_size(suite, general.size, where=self._where.at("training", "size"))
-        size = general.size or self._declared.workload.size
+        size = general.size or self._measured.scale.size
         if size in suite.sizes():
-            self._own_scale(suite_name, suite, size)
+            self._workload(suite_name, suite, size)
 
-    def _own_scale(self, suite_name: str, suite: Suite, size: str) -> Scale:
-        """Return the scale of a training, before it has one number of threads.
+    def _workload(self, suite_name: str, suite: Suite, size: str) -> Workload:
+        """Return the workload of a training, before it has one number of threads.
 
-        That of the workload is for its suite only; the data is that of ``[training]`` if it has
-        any for this suite.
+        The scale of what is measured is for its suite only; the data is that of ``[training]`` if
+        it has any for this suite.
         """
-        data = self._data(suite_name, suite)
-        foreign = suite_name != self._declared.workload.suite
+        data, scale = self._data(suite_name, suite), self._measured.scale
+        foreign = suite_name != self._measured.name
         if not foreign and not data:
-            return self._scale
+            return self._measured
         if foreign:
             scale = Scale(size=size, data=data)
-        elif size == self._scale.size:
-            scale = dataclasses.replace(self._scale, data=data)
+        elif size == scale.size:
+            scale = dataclasses.replace(scale, data=data)
         else:
-            scale = Scale(size=size, regime=self._scale.regime, data=data)
+            scale = Scale(size=size, regime=scale.regime, data=data)
         unknown = data.keys() - _data_keys(suite)
         if unknown:
             where = self._where.at("training", "data")
             raise ExperimentError(f"{where}: the suite {suite_name} has no '{min(unknown)}'")
-        if suite.server_sizes:
-            with self._where.located("training", "data"):
-                suite_tasks.data_set(suite, scale)
-        return scale
+        workload = Workload(name=suite_name, scale=scale)
+        with self._where.located("training", "data"):
+            workload.check_data()
+        return workload
 
     def _data(self, suite_name: str, suite: Suite) -> dict[str, int | str]:
         """Return the data of ``[training]``, by key, if it is for this suite.
@@ -153,12 +148,12 @@ class Trainings:
         It may be for another one, on which a subject alone is trained: a dump always is, and keys
         that this suite does not know.
         """
-        general, measured = self._declared.training, self._declared.workload.suite
+        general, measured = self._declared.training, self._measured.name
         data = keys_of_data(general.data) if general else {}
         own = {section.train_suite or measured for section in self._declared.subjects.values()}
         if own <= {measured, suite_name}:
             return data
-        dump = suite_name == measured and not _OF_CAPTURED.isdisjoint(data)
+        dump = suite_name == measured and not data.keys().isdisjoint(DATA_PATHS)
         return {} if dump or not data.keys() <= _data_keys(suite) else data
 
     def _command(self, dbms: str) -> TrainingCommand | None:
@@ -205,7 +200,7 @@ def suite_at(where: Locator, name: str, *keys: str) -> Suite:
     """
     if suites.is_users_file(name):
         with where.located(*keys):
-            return suite_tasks.load_checked(name)
+            return load_checked(name)
     if name not in suites.names():
         raise UnknownName("suite", name, suites.names(), where=where.at(*keys))
     return suites.load(name)

@@ -14,7 +14,7 @@ from dbhone.source.kinds.base import folder_of
 from dbhone.workload.dumps.base import Dumps, load_dumps
 from dbhone.workload.dumps.postgresql import EXTENSIONS_HINT
 
-_DUMP, _FOLDER = "dump", "folder"
+_DUMP = "dump"
 
 
 def check_inputs(experiment: Experiment) -> None:
@@ -75,8 +75,6 @@ def _check_extensions(subject: SubjectDeclaration, dump: Path, dumps: Dumps) -> 
 
 def _sources(experiment: Experiment, subject: SubjectDeclaration) -> Iterator[tuple[str, Path]]:
     """Yield the dumps and data directories that a subject is measured on and trained on."""
-    scales = [experiment.scale, *([subject.training.scale] if subject.training else [])]
-    for scale in scales:
-        for key in (_DUMP, _FOLDER):
-            if key in scale.data:
-                yield key, Path(str(scale.data[key]))
+    yield from experiment.workload.scale.paths.items()
+    if subject.training is not None:
+        yield from subject.training.workload.scale.paths.items()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile import find_used
 from dbhone.compilation.variant import USUAL, parse_variant
-from dbhone.dbms.base import load_dbms
 from dbhone.errors import DriverError, ServerError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.expected_answers import ExpectedAnswers
@@ -22,27 +20,12 @@ from dbhone.source.tree import require_kept
 from dbhone.verification.harness import TestHarness
 from dbhone.verification.outcome import Evidence, Failure, ListComparison, Outcome
 from dbhone.verification.verify import Verification
-from dbhone.workload import suite as suites
-from dbhone.workload.task import Scale
+from dbhone.workload.workload import Workload
 
 _BASE, _CANDIDATE = "base", "candidate"
 _WORKLOAD = "workload"
 _DESIGN = Design(seed=1, target=0.02, budget_seconds=480.0, min_blocks=1, max_blocks=1)
 """Nothing is measured."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskedWorkload:
-    """A workload whose answers are compared: a suite at a scale."""
-
-    suite: str
-    scale: Scale
-
-    @classmethod
-    def usual(cls, dbms: str) -> AskedWorkload:
-        """Return the usual workload of a DBMS at its smallest size."""
-        suite = load_dbms(dbms).usual_suite
-        return cls(suite, Scale(size=suites.load(suite).sizes()[0]))
 
 
 def usual_base(build: Build, service: BuildService) -> Build:
@@ -113,7 +96,7 @@ def test_harness(service: BuildService) -> TestHarness:
 
 
 def verify_build(
-    verification: Verification, service: BuildService, workloads: Sequence[AskedWorkload]
+    verification: Verification, service: BuildService, workloads: Sequence[Workload]
 ) -> Outcome:
     """Return what verifying a build found, the answers to these workloads included.
 
@@ -136,23 +119,20 @@ def _as_result(build: Build, service: BuildService) -> BuildResult:
 
 
 def _answers(
-    results: dict[str, BuildResult], workload: AskedWorkload, service: BuildService
+    results: dict[str, BuildResult], workload: Workload, service: BuildService
 ) -> ListComparison:
     target = _target(results, workload, service)
     expected = ExpectedAnswers(target.verify(_BASE), partial(target.verify, _BASE))
-    suite = target.experiment.suite
     try:
         found = target.verify(_CANDIDATE)
     except (DriverError, ServerError) as error:
         differences = dict.fromkeys(expected.questions, error.text_with_log)
     else:
         differences = dict.fromkeys(expected.differing(found), "its answer differs")
-    return answers_compared(suite, expected, differences)
+    return answers_compared(workload.name, expected, differences)
 
 
-def _target(
-    results: dict[str, BuildResult], workload: AskedWorkload, service: BuildService
-) -> Target:
+def _target(results: dict[str, BuildResult], workload: Workload, service: BuildService) -> Target:
     """Return base and candidate as something that can be asked."""
     experiment = Experiment(
         name="verify",
@@ -166,12 +146,10 @@ def _target(
             )
             for name, result in results.items()
         ),
-        suite=workload.suite,
-        scale=workload.scale,
-        sets=None,
+        workload=workload,
         design=_DESIGN,
     )
-    make = target_class(experiment.suite)
+    make = target_class(experiment.workload)
     return make(experiment, results, service.session, Notes(service.detail))
 
 

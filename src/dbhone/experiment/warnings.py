@@ -27,7 +27,6 @@ from dbhone.measurement.store import Done
 from dbhone.process import can_enclose
 from dbhone.units import count_of, listed
 from dbhone.verification.outcome import Failure
-from dbhone.workload.suite import Regime
 
 _LEAST_LOST = 0.01
 """The share of a step's throughput that stalls must cost to be reported."""
@@ -91,7 +90,7 @@ MEASURED = (
 
 def conditions_notes(experiment: Experiment) -> Iterator[Warning]:
     """Yield a footnote for each condition that a reader must know."""
-    if experiment.scale.regime is Regime.COLD:
+    if experiment.workload.cold:
         yield Warning(
             code=COLD,
             text="every server was cold: it had just been started, and its data was on the disk"

@@ -13,9 +13,7 @@ from dbhone.experiment.model import Experiment
 from dbhone.files import digest_of
 from dbhone.measurement.machine import read_machine
 from dbhone.source.tree import SourceTree
-from dbhone.workload import suite as suites
 from dbhone.workload.captured_suite import is_workload_file
-from dbhone.workload.suite_tasks import data_set
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +37,10 @@ def inputs_of(experiment: Experiment, tree: SourceTree) -> Inputs:
     files: list[object] = []
     if experiment.files:
         files = [dict(experiment.files)]
-    elif is_workload_file(experiment.suite):
-        status = Path(experiment.suite).stat()
-        data = data_set(suites.load(experiment.suite), experiment.scale)
-        files = [experiment.suite, status.st_size, status.st_mtime_ns, list(data.key)]
+    elif is_workload_file(experiment.workload.name):
+        name, data = experiment.workload.name, experiment.workload.data
+        status = Path(name).stat()
+        files = [name, status.st_size, status.st_mtime_ns, list(data.key)]
     return Inputs(
         source=tree.digest,
         machine=read_machine().fingerprint,

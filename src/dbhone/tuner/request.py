@@ -24,8 +24,8 @@ from dbhone.tuner.space import Candidate, find_space
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import expected_seconds, usual_grade
 from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 from dbhone.workload.task import Scale
+from dbhone.workload.workload import Workload
 
 _CONFIRMING_SHARE = 0.3
 """The share of the budget that is kept for the confirming run."""
@@ -154,8 +154,8 @@ def make_request(
 
 def _cache_bytes(suite: str, size: str) -> int:
     """Return how large a server's cache will be, 0 for a size that drives none."""
-    loaded = suites.load(suite)
-    return suite_tasks.cache_bytes(loaded, Scale(size=size)) if size in loaded.server_sizes else 0
+    workload = Workload(name=suite, scale=Scale(size=size))
+    return workload.cache_bytes if size in workload.suite.server_sizes else 0
 
 
 def find_source(

@@ -18,6 +18,8 @@ from dbhone.workload.suite import THREADS_SIGN, Regime
 _SLOWEST_MACHINE = 100
 """How many times longer than the suite's estimate a run may take before it counts as hung."""
 D = TypeVar("D", bound="DataSet")
+DATA_PATHS = ("dump", "folder")
+"""The keys of data that name files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,11 @@ class Scale:
     def files(self) -> Mapping[str, int | str]:
         """The part of the data that names files: it is the same at every size."""
         return {key: value for key, value in self.data.items() if isinstance(value, str)}
+
+    @property
+    def paths(self) -> Mapping[str, Path]:
+        """The dump and the data directory that are loaded, by their keys."""
+        return {key: Path(str(self.data[key])) for key in DATA_PATHS if key in self.data}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,8 +41,8 @@ from dbhone.source.fixes import check_fix
 from dbhone.source.known_versions import known_versions
 from dbhone.units import duration, size
 from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 from dbhone.workload.task import Scale
+from dbhone.workload.workload import Workload
 
 
 @hone_command(
@@ -224,7 +224,7 @@ def _prepare(context: Context, source: str, chosen: _Options, variant: Variant) 
         return
     subject = _subject(source, dbms, chosen, variant)
     check_targets(subject.inputs)
-    suite = subject.training.suite if subject.training else None
+    suite = subject.training.workload.name if subject.training else None
     lacking = missing_for_build(subject.inputs, BuildEstimator(context.home), suite)
     ensure_installed(context, lacking, f"building {load_dbms(dbms).title}")
 
@@ -271,11 +271,9 @@ def _training(chosen: _Options, suite: str) -> Training:
             f"the suite {suite} does not say what profile-guided builds are trained on",
             hint=f"name it: --train SET; 'hone suites {suite}' lists the sets",
         )
-    return Training(
-        suite=suite,
-        scale=suite_tasks.training_scale(loaded, Scale(size=chosen.size), chosen.size),
-        sets=suites.full_names(loaded, sets),
-    )
+    names = suites.full_names(loaded, sets)
+    workload = Workload(name=suite, scale=Scale(size=chosen.size), sets=names)
+    return Training(workload=workload.for_training(chosen.size))
 
 
 def _facts(result: BuildResult) -> Table:

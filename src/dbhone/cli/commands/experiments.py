@@ -33,7 +33,7 @@ def command(context: Context, as_json: bool) -> None:
         table.add_row(
             experiment.name,
             experiment.title,
-            experiment.suite,
+            experiment.workload.name,
             str(len(experiment.subjects)),
             duration(experiment.design.budget_seconds),
         )
@@ -44,7 +44,7 @@ def _object(experiment: Experiment) -> dict[str, object]:
     return {
         "name": experiment.name,
         "title": experiment.title,
-        "suite": experiment.suite,
+        "suite": experiment.workload.name,
         "size": experiment.size,
         "subjects": [subject.name for subject in experiment.subjects],
         "budget_seconds": experiment.design.budget_seconds,

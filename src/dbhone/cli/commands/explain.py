@@ -143,7 +143,7 @@ def _ensure_buildable(
     """Install what builds of both servers lack, and ask before those that are gone are made."""
     both = [experiment.subject(name).inputs for name in names]
     estimator = BuildEstimator(context.home)
-    lacking = together(missing_for_build(own, estimator, experiment.suite) for own in both)
+    lacking = together(missing_for_build(own, estimator, experiment.workload.name) for own in both)
     ensure_installed(context, lacking, "these servers")
     again = rebuilding(experiment, names, run, estimator)
     if again is not None:

@@ -44,7 +44,7 @@ def command(context: Context, run: str, subject: str) -> None:
     experiment = _experiment(context, run)
     with context.session() as session, contextlib.ExitStack() as stack:
         inputs = experiment.subject(subject).inputs
-        lacking = missing_for_build(inputs, BuildEstimator(session.home), experiment.suite)
+        lacking = missing_for_build(inputs, BuildEstimator(session.home), experiment.workload.name)
         ensure_installed(context, lacking, "this server")
         with build_service(context, session) as service:
             server = stack.enter_context(standalone_server(experiment, subject, service))

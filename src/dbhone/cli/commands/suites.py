@@ -12,8 +12,8 @@ from dbhone.cli.lines import headed, json_option, print_json
 from dbhone.cli.listing import listing
 from dbhone.files import absolute_path
 from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
 from dbhone.workload.suite import NumberedSet, Suite
+from dbhone.workload.workload import load_checked
 
 
 @hone_command(
@@ -35,11 +35,11 @@ def command(context: Context, name: str | None, as_json: bool) -> None:
         name = str(absolute_path(name))
     chosen = suites.names() if name is None else (name,)
     if as_json:
-        print_json(context, [_object(suite, suite_tasks.load_checked(suite)) for suite in chosen])
+        print_json(context, [_object(suite, load_checked(suite)) for suite in chosen])
     elif name is None:
         context.out.print(_list())
     else:
-        suite = suite_tasks.load_checked(name)
+        suite = load_checked(name)
         context.out.print(headed(name, suite.title))
         context.out.print(f"sizes: {', '.join(suite.sizes())}; driver: {suite.driver}")
         if suite.training:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import click
 from rich.table import Table
 
@@ -16,11 +18,12 @@ from dbhone.cli.setting_up import ensure_installed
 from dbhone.compilation.manifest import Build
 from dbhone.errors import UsageError
 from dbhone.experiment.load import experiment_of
-from dbhone.experiment.verifying import AskedWorkload, usual_base, verify_build
+from dbhone.experiment.verifying import usual_base, verify_build
 from dbhone.requirements import missing
 from dbhone.units import count_of, duration, listed
 from dbhone.verification.outcome import Grade, Outcome
 from dbhone.verification.verify import Verification, requirements_of_checks
+from dbhone.workload.workload import Workload
 
 _SHOWN = 10
 _LINES = 12
@@ -97,10 +100,10 @@ def _named_base(context: Context, build: Build, against: str) -> Build:
     return base
 
 
-def _workloads(context: Context, chosen: ChosenBuild) -> tuple[AskedWorkload, ...]:
+def _workloads(context: Context, chosen: ChosenBuild) -> tuple[Workload, ...]:
     """Return the usual workload, and the run's own if it is another and still there."""
-    usual = AskedWorkload.usual(chosen.build.manifest.dbms)
-    if chosen.run is None or chosen.run.suite == usual.suite:
+    usual = Workload.usual(chosen.build.manifest.dbms)
+    if chosen.run is None or chosen.run.suite == usual.name:
         return (usual,)
     try:
         experiment = experiment_of(chosen.run, context.home)
@@ -108,7 +111,7 @@ def _workloads(context: Context, chosen: ChosenBuild) -> tuple[AskedWorkload, ..
         text = f"the workload of run {chosen.run.id} is not asked: {error.message}"
         context.tell(headed("note", text))
         return (usual,)
-    return (usual, AskedWorkload(experiment.suite, experiment.scale))
+    return (usual, dataclasses.replace(experiment.workload, sets=None))
 
 
 def _show(context: Context, verification: Verification, outcome: Outcome) -> None:
