@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.transforms.base import Pass
@@ -10,7 +10,16 @@ from dbhone.errors import HoneError, ToolError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment, SubjectDeclaration
-from dbhone.experiment.plan import Cost, DataCost, Plan, PlanProgress
+from dbhone.experiment.plan import (
+    Compile,
+    Cost,
+    DataCost,
+    Plan,
+    PlanProgress,
+    PlanStep,
+    PostLink,
+    TakeReadyMade,
+)
 from dbhone.experiment.planning import make_plan
 
 
@@ -40,8 +49,10 @@ class Known(BuildEstimator):
         chosen = inputs.model_dump_json(exclude={"variant"})
         return f"{chosen} {pass_} {'' if pass_ is Pass.INSTRUMENT else inputs.variant.name}"
 
-    def kept(self, subject: SubjectDeclaration) -> int:
-        return self._kept_steps.get(subject.inputs.variant.name, 0)
+    def kept(self, steps: Iterable[PlanStep]) -> int:
+        *_, last = steps
+        assert isinstance(last, Compile | PostLink | TakeReadyMade)
+        return self._kept_steps.get(last.inputs.variant.name, 0)
 
     def cost(self, inputs: BuildInputs, pass_: Pass) -> Cost:
         return Cost(seconds=self._seconds.get(inputs.variant.name, 10.0))

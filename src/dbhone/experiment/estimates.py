@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from dbhone.compilation import builder, kept_builds
@@ -25,8 +25,16 @@ from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import HoneError, SourceError, ToolError
 from dbhone.experiment.data_costs import DataEstimator
 from dbhone.experiment.levers import lacking
-from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
-from dbhone.experiment.plan import Cost, DataCost
+from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.plan import (
+    Compile,
+    Cost,
+    DataCost,
+    PlanStep,
+    PostLink,
+    TakeReadyMade,
+    Train,
+)
 from dbhone.experiment.target import training_workload
 from dbhone.home import Home
 from dbhone.instance import ready_made
@@ -114,17 +122,20 @@ class BuildEstimator:
         flags = inputs.variant.flags(compiler, pass_) if compiler else inputs.variant.name
         return f"build {inputs.model_dump_json(exclude={'variant'})} {flags}"
 
-    def kept(self, subject: SubjectDeclaration) -> int:
-        """Return how many of the first steps of a subject's build have their results here.
+    def kept(self, steps: Iterable[PlanStep]) -> int:
+        """Return how many of the first of these steps, which make a build, have their results here.
 
         A training is known by the instrumented build, and what is compiled next by the profile:
         no step can be looked up before the results of those before it are.
         """
-        kept = 0
+        results: dict[str, Build | Profile] = {}
         with contextlib.suppress(HoneError):  # the build will tell the user
-            for _ in self._kept_results(subject.inputs, subject.training):
-                kept += 1
-        return kept
+            for step in steps:
+                result = self._kept_result(step, results)
+                if result is None:
+                    break
+                results[step.makes] = result
+        return len(results)
 
     def cost(self, inputs: BuildInputs, pass_: Pass) -> Cost:
         """Return what it costs to make one pass of a build."""
@@ -168,33 +179,22 @@ class BuildEstimator:
             self._trees[source] = unchanged_tree(source, self._home)
         return self._trees[source]
 
-    def _kept_results(
-        self, inputs: BuildInputs, training: Training | None
-    ) -> Iterator[Build | Profile]:
-        """Yield the results of a build's steps, in order, up to the first that is not here."""
-        if inputs.variant.ready_made:
-            tree = self._unchanged_tree(inputs.source)
-            build = None if tree is None else self._ready_made(tree)
-            if build is not None:
-                yield build
-            return
-        linked: Build | None = None
-        profile: Profile | None = None
-        for pass_ in inputs.variant.passes():
-            compiled = inputs.trained if pass_.trains else inputs
-            taken = profile if pass_.takes_profile else None
-            build = self._kept_build(compiled, pass_, taken, linked)
-            if build is None:
-                return
-            yield build
-            if not pass_.trains:
-                linked = build
-                continue
-            assert training is not None, "a profile-guided subject has a training"
-            profile = find_profile(self._home, build, training_workload(training))
-            if profile is None:
-                return
-            yield profile
+    def _kept_result(
+        self, step: PlanStep, results: Mapping[str, Build | Profile]
+    ) -> Build | Profile | None:
+        """Return the result of a step if it is here; ``results`` are those of earlier steps."""
+        needed = [results[name] for name in step.needs if name in results]
+        build = next((one for one in needed if isinstance(one, Build)), None)
+        profile = next((one for one in needed if isinstance(one, Profile)), None)
+        match step:
+            case TakeReadyMade(inputs=inputs):
+                tree = self._unchanged_tree(inputs.source)
+                return None if tree is None else self._ready_made(tree)
+            case Compile(inputs=inputs, pass_=pass_) | PostLink(inputs=inputs, pass_=pass_):
+                return self._kept_build(inputs, pass_, profile, build)
+            case Train(training=training) if build is not None:
+                return find_profile(self._home, build, training_workload(training))
+        return None
 
     def _kept_build(
         self, inputs: BuildInputs, pass_: Pass, profile: Profile | None, linked: Build | None
@@ -203,7 +203,7 @@ class BuildEstimator:
         compiler, tree = self._compiler(inputs.compiler), self._last_edited(inputs)
         if compiler is None or tree is None:
             return None
-        if linked is not None and pass_.post_link:
+        if linked is not None:
             changed = PostLinkSpec(
                 inputs=inputs,
                 compiler=compiler,

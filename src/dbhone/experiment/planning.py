@@ -195,11 +195,9 @@ def _fetch(subject: SubjectDeclaration, reference: str, estimator: BuildEstimato
 
 def _build_steps(subject: SubjectDeclaration, estimator: BuildEstimator) -> tuple[PlanStep, ...]:
     """Return the steps of a subject's build; those whose results are here cost nothing."""
-    kept = estimator.kept(subject)
-    steps = enumerate(_making_steps(subject, estimator))
-    return tuple(
-        dataclasses.replace(step, cost=DONE) if index < kept else step for index, step in steps
-    )
+    steps = tuple(_making_steps(subject, estimator))
+    kept = estimator.kept(steps)
+    return (*(dataclasses.replace(step, cost=DONE) for step in steps[:kept]), *steps[kept:])
 
 
 def _making_steps(subject: SubjectDeclaration, estimator: BuildEstimator) -> Iterator[PlanStep]:
