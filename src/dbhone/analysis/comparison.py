@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from dbhone.analysis.estimate import (
     CONFIDENCE,
     Estimates,
     common_steps,
-    estimate,
     summed,
     with_repeats,
 )
@@ -85,35 +84,30 @@ class _ComparisonSetup:
                     yield in_sample, group, np.array(chosen, dtype=np.intp)
 
 
-class _Judgement(TypedDict):
-    """What the correction of its family makes of an effect or a summary."""
-
-    p_adjusted: float | None
-    verdict: str
-    findable: float | None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _StepSubset:
-    """One subject's steps of one part, before the family is corrected."""
+class _Row:
+    """What a row of estimates is of: a subject on a ``step``, or over steps of these ``ratios``."""
 
     subject: int
     in_sample: bool
     group: Group | None
-    ratios: Array
-    fallback: float
     family: Family
+    step: int | None = None
+    ratios: Array | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Compared:
-    """One metric's comparisons before they are corrected: on steps, and of parts of them."""
+    """One metric's comparisons, on steps or over parts of them, before they are corrected."""
 
     metric: Metric
-    pairs: list[tuple[int, int]]
-    rows: Rows
-    subsets: list[_StepSubset]
-    sums: Rows
+    rows: list[_Row]
+    estimates: Estimates
+
+    @property
+    def in_families(self) -> Rows:
+        """The comparisons as their correction takes them."""
+        return Rows(estimates=self.estimates, families=tuple(row.family for row in self.rows))
 
 
 def analyse(
@@ -146,45 +140,36 @@ def analyse(
         repeats = [logs[control] for control in sorted(setup.controls)]
         reference = with_repeats(logs[setup.base], repeats, setup.whole)
         estimates = _against_base(setup, logs, reference)
-        pairs, rows = _pairs(setup, estimates)
-        subsets, sums = _subsets(setup, metric, logs, reference, estimates, left_out)
-        comparison = _Compared(metric=metric, pairs=pairs, rows=rows, subsets=subsets, sums=sums)
-        compared.append(comparison)
-    effects: list[Effect] = []
-    summaries: list[Summary] = []
-    for comparison, (tests, judged) in zip(compared, _tested(compared), strict=True):
-        effects += _effects(setup, comparison, tests)
-        summaries += (
-            _summary(setup, comparison, judged, row) for row in range(len(comparison.subsets))
+        compared += (
+            _on_steps(setup, metric, estimates),
+            _over_steps(setup, metric, logs, reference, estimates, left_out),
         )
+    found = list(_found(setup, compared))
     return Analysis(
         base=base,
         blocks=blocks,
         judged_in_sample=setup.judged_in_sample,
-        effects=tuple(effects),
-        summaries=tuple(summaries),
+        effects=tuple(each for each in found if isinstance(each, Effect)),
+        summaries=tuple(each for each in found if isinstance(each, Summary)),
         left_out=tuple(sorted(left_out, key=partial(_place, setup))),
         unusable=unusable,
     )
 
 
-def _tested(compared: Sequence[_Compared]) -> list[tuple[Tests, Tests]]:
-    """Return the tests of each metric's comparisons, on steps and of parts.
+def _tested(compared: Sequence[_Compared]) -> list[Tests]:
+    """Return the tests of each of the comparisons.
 
     A metric by which subjects are judged is corrected by itself; all others are corrected together,
     so that the more of them there are, the more each has to show.
     """
-    tests: dict[str, tuple[Tests, Tests]] = {}
-    alone = [[comparison] for comparison in compared if comparison.metric in JUDGED]
-    together = [comparison for comparison in compared if comparison.metric not in JUDGED]
-    for selected in (*alone, together):
-        if selected:
-            judged = judge(
-                [rows for comparison in selected for rows in (comparison.rows, comparison.sums)],
-            )
-            pairs = zip(judged[::2], judged[1::2], strict=True)
-            tests |= {row.metric.name: pair for row, pair in zip(selected, pairs, strict=True)}
-    return [tests[comparison.metric.name] for comparison in compared]
+    together: dict[Metric | None, list[int]] = {}
+    for at, comparisons in enumerate(compared):
+        alone = comparisons.metric if comparisons.metric in JUDGED else None
+        together.setdefault(alone, []).append(at)
+    tests: dict[int, Tests] = {}
+    for places in together.values():
+        tests |= zip(places, judge([compared[at].in_families for at in places]), strict=True)
+    return [tests[at] for at in range(len(compared))]
 
 
 def _place(setup: _ComparisonSetup, left_out: LeftOut) -> tuple[str, int, int]:
@@ -239,51 +224,39 @@ def _blocks_of(logs: Array) -> int:
     return int(np.count_nonzero(np.any(~np.isnan(logs), axis=0)))
 
 
-def _pairs(setup: _ComparisonSetup, estimates: Estimates) -> tuple[list[tuple[int, int]], Rows]:
-    """Return the subjects and steps that have an effect, and the effects."""
-    pairs = [
-        (subject, step)
+def _on_steps(setup: _ComparisonSetup, metric: Metric, estimates: Estimates) -> _Compared:
+    """Return the comparisons on the steps that a subject and the base have."""
+    rows = [
+        _Row(
+            subject=subject,
+            in_sample=bool(setup.in_sample[step]),
+            group=setup.groups[step],
+            family=Family.CONTROL if subject in setup.controls else Family.STEPS,
+            step=step,
+        )
         for subject in setup.others()
         for step in range(len(setup.steps))
         if estimates.count[subject, step]
     ]
-    families = [Family.CONTROL if row in setup.controls else Family.STEPS for row, _ in pairs]
-    subjects, steps = ([pair[axis] for pair in pairs] for axis in (0, 1))
-    return pairs, Rows(estimates=estimates[subjects, steps], families=tuple(families))
+    places = [row.subject for row in rows], [row.step for row in rows]
+    return _Compared(metric=metric, rows=rows, estimates=estimates[places])
 
 
-def _effects(setup: _ComparisonSetup, compared: _Compared, tests: Tests) -> list[Effect]:
-    metric, estimates = compared.metric, compared.rows.estimates
-    return [
-        Effect(
-            subject=setup.subjects[subject],
-            step=setup.steps[step],
-            group=setup.groups[step],
-            in_sample=bool(setup.in_sample[step]),
-            part=not setup.whole[step],
-            metric=metric.name,
-            ratio=float(np.exp(estimates.centre[row])),
-            low=_optional(np.exp(estimates.low[row])),
-            high=_optional(np.exp(estimates.high[row])),
-            blocks=int(estimates.count[row]),
-            p_value=_optional(estimates.p[row]),
-            **_judgement(tests, row, metric, estimates.centre[row]),
-        )
-        for row, (subject, step) in enumerate(compared.pairs)
-    ]
-
-
-def _subsets(
+def _over_steps(
     setup: _ComparisonSetup,
     metric: Metric,
     logs: Logs,
     reference: Logs,
     estimates: Estimates,
     left_out: set[LeftOut],
-) -> tuple[list[_StepSubset], Rows]:
-    """Return the parts of the subjects' steps, and the estimates of their means."""
-    subsets: list[_StepSubset] = []
-    series: list[list[Logs]] = []
+) -> _Compared:
+    """Return the comparisons over the parts of the subjects' steps.
+
+    Where no block has all steps of a part, the centre is the mean of the steps' own.
+    """
+    rows: list[_Row] = []
+    sums: list[list[Logs]] = []
+    centres: list[float] = []
     for subject in setup.others():
         for in_sample, group, steps in setup.subsets():
             counts = estimates.count[subject, steps]
@@ -295,22 +268,23 @@ def _subsets(
                 LeftOut(metric=metric.name, subject=setup.subjects[subject], step=setup.steps[step])
                 for step in steps[~common].tolist()
             )
-            centres = estimates.centre[subject, kept]
             terms = setup.terms(logs[:, kept], reference[kept], subject)
-            series.append([term.mean() for term in terms])
-            subsets.append(
-                _StepSubset(
+            sums.append([term.mean() for term in terms])
+            of_steps = estimates.centre[subject, kept]
+            centres.append(float(of_steps.mean()))
+            family = _family(setup, subject, in_sample=in_sample, group=group)
+            rows.append(
+                _Row(
                     subject=subject,
                     in_sample=in_sample,
                     group=group,
-                    ratios=np.exp(centres),
-                    fallback=float(centres.mean()),
-                    family=_family(setup, subject, in_sample=in_sample, group=group),
+                    family=family,
+                    ratios=np.exp(of_steps),
                 )
             )
-    nothing = Logs.without_rounds(np.empty((0, 1)))
-    means = summed(series) if series else estimate(nothing)
-    return subsets, Rows(estimates=means, families=tuple(subset.family for subset in subsets))
+    means = summed(sums) if sums else estimates[[], []]
+    means = replace(means, centre=np.where(means.count > 0, means.centre, centres))
+    return _Compared(metric=metric, rows=rows, estimates=means)
 
 
 def _family(
@@ -323,38 +297,49 @@ def _family(
     return Family.JUDGED if judged else Family.PARTS
 
 
-def _summary(setup: _ComparisonSetup, compared: _Compared, tests: Tests, row: int) -> Summary:
-    metric, subset, estimates = compared.metric, compared.subsets[row], compared.sums.estimates
-    centre = estimates.centre[row] if estimates.count[row] else subset.fallback
-    ratios = subset.ratios
-    return Summary(
-        subject=setup.subjects[subset.subject],
-        group=subset.group,
-        in_sample=subset.in_sample,
-        metric=metric.name,
-        ratio=float(np.exp(centre)),
-        low=_optional(np.exp(estimates.low[row])),
-        high=_optional(np.exp(estimates.high[row])),
-        blocks=int(estimates.count[row]),
-        p_value=_optional(estimates.p[row]),
-        **_judgement(tests, row, metric, centre),
-        steps=len(ratios),
-        mean=float(ratios.mean()),
-        median=float(np.median(ratios)),
-        minimum=float(ratios.min()),
-        maximum=float(ratios.max()),
-        standard_deviation=float(ratios.std(ddof=1)) if len(ratios) > 1 else None,
-    )
+def _found(setup: _ComparisonSetup, compared: Sequence[_Compared]) -> Iterator[Effect | Summary]:
+    """Yield what the comparisons found, corrected for their number."""
+    for comparisons, tests in zip(compared, _tested(compared), strict=True):
+        for at, row in enumerate(comparisons.rows):
+            figures = _figures(setup, comparisons, tests, at)
+            if row.step is not None:
+                yield Effect(**figures, step=setup.steps[row.step], part=not setup.whole[row.step])
+            if row.ratios is not None:
+                yield Summary(**figures, **_spread(row.ratios))
 
 
-def _judgement(tests: Tests, row: int, metric: Metric, centre: float) -> _Judgement:
-    verdict = _verdict(metric, centre, tests.adjusted[row])
+def _figures(setup: _ComparisonSetup, compared: _Compared, tests: Tests, at: int) -> dict[str, Any]:
+    """Return the fields of ``Comparison`` for a row."""
+    metric, row, estimates = compared.metric, compared.rows[at], compared.estimates
+    centre, adjusted = estimates.centre[at], tests.adjusted[at]
+    verdict = _verdict(metric, centre, adjusted)
     hidden = verdict == Verdict.NO_DIFFERENCE.value
-    return _Judgement(
-        p_adjusted=_optional(tests.adjusted[row]),
-        verdict=verdict,
-        findable=float(np.expm1(tests.findable[row])) if hidden else None,
-    )
+    return {
+        "subject": setup.subjects[row.subject],
+        "group": row.group,
+        "in_sample": row.in_sample,
+        "metric": metric.name,
+        "ratio": float(np.exp(centre)),
+        "low": _optional(np.exp(estimates.low[at])),
+        "high": _optional(np.exp(estimates.high[at])),
+        "blocks": int(estimates.count[at]),
+        "p_value": _optional(estimates.p[at]),
+        "p_adjusted": _optional(adjusted),
+        "verdict": verdict,
+        "findable": float(np.expm1(tests.findable[at])) if hidden else None,
+    }
+
+
+def _spread(ratios: Array) -> dict[str, Any]:
+    """Return the fields of ``Summary`` that describe how the steps' own ratios lie."""
+    return {
+        "steps": len(ratios),
+        "mean": float(ratios.mean()),
+        "median": float(np.median(ratios)),
+        "minimum": float(ratios.min()),
+        "maximum": float(ratios.max()),
+        "standard_deviation": float(ratios.std(ddof=1)) if len(ratios) > 1 else None,
+    }
 
 
 def _verdict(metric: Metric, centre: float, adjusted: float) -> str:

@@ -48,42 +48,14 @@ class Direction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
-    """One subject on one step, as a ratio of a metric to the base's.
+class Comparison:
+    """One subject beside the base: the ratio of a metric to the base's, and the verdict.
 
-    ``low`` to ``high`` is the interval of the ratio, None with
-    fewer than 3 blocks; of ``blocks`` in the same layouts only one is counted. ``p_value`` tests
-    that the ratio is 1; ``p_adjusted`` is corrected for all comparisons of the same kind in the
-    run, None where there is no verdict.
-    ``findable`` is the smallest difference, as a fraction, that would have been found; None
-    unless none was. The step is a ``part`` if another one has it as one of its kinds of statements.
-    """
-
-    subject: str
-    step: str
-    group: Group
-    in_sample: bool
-    part: bool
-    metric: str
-    ratio: float
-    low: float | None
-    high: float | None
-    blocks: int
-    p_value: float | None
-    p_adjusted: float | None
-    verdict: str
-    findable: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
-    """One subject over the steps of a group (all groups if None), in-sample or held-out.
-
-    ``ratio`` is a geometric mean over the steps and ``low`` to ``high`` its interval over the
-    blocks. ``mean`` to ``standard_deviation`` describe how the steps' own ratios lie; the
-    last is None for a single step. ``blocks`` are those in which all ``steps`` were measured.
-    ``findable`` is the smallest difference, as a fraction, that would have been found; None
-    unless none was.
+    ``low`` to ``high`` is the interval of the ratio, None with fewer than 3 blocks; of ``blocks``
+    in the same layouts only one is counted. ``p_value`` tests that the ratio is 1; ``p_adjusted``
+    is corrected for all comparisons of the same kind in the run, None where there is no verdict.
+    ``findable`` is the smallest difference, as a fraction, that would have been found; None unless
+    none was.
     """
 
     subject: str
@@ -98,6 +70,28 @@ class Summary:
     p_adjusted: float | None
     verdict: str
     findable: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect(Comparison):
+    """A comparison on one step.
+
+    The step is a ``part`` if another one has it as one of its kinds of statements.
+    """
+
+    step: str
+    part: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary(Comparison):
+    """A comparison over the steps of a group (all groups if None), in-sample or held-out.
+
+    ``ratio`` is a geometric mean over the steps and ``low`` to ``high`` its interval over the
+    blocks. ``mean`` to ``standard_deviation`` describe how the steps' own ratios lie; the
+    last is None for a single step. ``blocks`` are those in which all ``steps`` were measured.
+    """
+
     steps: int
     mean: float
     median: float
@@ -194,7 +188,7 @@ class Analysis:
         )
 
 
-def direction_of(effect: Effect | Summary) -> Direction:
+def direction_of(effect: Comparison) -> Direction:
     """Return which way the verdict points.
 
     An effect whose own interval misses 1, but not by enough for one of so many comparisons, is
@@ -215,14 +209,14 @@ def direction_of(effect: Effect | Summary) -> Direction:
     return Direction.LIKELY_BETTER if better else Direction.LIKELY_WORSE
 
 
-def likely(effect: Effect | Summary) -> str | None:
+def likely(effect: Comparison) -> str | None:
     """Return the metric's word for what an effect likely is, None if it is certain or unknown."""
     metric = BY_NAME[effect.metric]
     words = {Direction.LIKELY_BETTER: metric.gain, Direction.LIKELY_WORSE: metric.loss}
     return words.get(direction_of(effect))
 
 
-def differs(effect: Effect | Summary) -> bool:
+def differs(effect: Comparison) -> bool:
     """Return whether the verdict is that there is a difference."""
     return direction_of(effect) in (Direction.BETTER, Direction.WORSE)
 
