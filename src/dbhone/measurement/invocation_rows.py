@@ -17,11 +17,9 @@ from dbhone.measurement.record import Invocation, Slice, Sliced
 from dbhone.measurement.rows import (
     Done,
     check_measurement,
-    done_of,
-    invocation_values,
-    measurement_values,
     record_of,
     step_of,
+    values_of,
 )
 from dbhone.measurement.series import Observation, Quantity, Series, SeriesKind
 from dbhone.measurement.tables import (
@@ -55,12 +53,7 @@ def _short(value: float) -> float:
 
 def observation_of(rows: Sequence[sa.RowMapping]) -> Observation:
     """Return what the rows of ``series`` of one invocation, joined with it, are."""
-    return Observation(
-        block=rows[0]["block"],
-        set=rows[0]["set_name"],
-        subject=rows[0]["name"],
-        series=tuple(_series_of(row) for row in rows),
-    )
+    return record_of(Observation, rows[0], series=tuple(_series_of(row) for row in rows))
 
 
 def _series_of(row: sa.RowMapping) -> Series:
@@ -71,8 +64,11 @@ def _series_of(row: sa.RowMapping) -> Series:
     )
 
 
-def slice_values(invocation_id: int, measured: Slice) -> dict[str, Any]:
-    """Return the row of a slice, with its times in microseconds."""
+def _slice_values(invocation_id: int, measured: Slice) -> dict[str, Any]:
+    """Return the row of a slice, with its times in microseconds.
+
+    It is written out because an invocation may have thousands of slices.
+    """
     return {
         "invocation_id": invocation_id,
         "round_number": measured.round,
@@ -89,16 +85,7 @@ def sliced_of(rows: Sequence[sa.RowMapping]) -> Iterator[Sliced]:
     """Yield what rows of ``slices``, joined with their invocations and in their order, are."""
     for _, group in itertools.groupby(rows, lambda row: row["id"]):
         own = list(group)
-        yield Sliced(
-            block=own[0]["block"],
-            set=own[0]["set_name"],
-            subject=own[0]["name"],
-            slices=tuple(_slice_of(row) for row in own),
-        )
-
-
-def _slice_of(row: sa.RowMapping) -> Slice:
-    return record_of(Slice, row, round=row["round_number"])
+        yield record_of(Sliced, own[0], slices=tuple(record_of(Slice, row) for row in own))
 
 
 class Described:
@@ -133,7 +120,13 @@ def record(connection: sa.Connection, described: Described, invocation: Invocati
     Raises StoreError if it is there already, or if its subject or a step was never described.
     """
     run_id = described.run_id
-    values = invocation_values(run_id, described.subject(invocation.subject), invocation)
+    values = values_of(
+        INVOCATIONS,
+        invocation,
+        run_id=run_id,
+        subject_id=described.subject(invocation.subject),
+        superseded=False,
+    )
     for measurement in invocation.measurements:
         check_measurement(measurement)
     try:
@@ -149,10 +142,11 @@ def record(connection: sa.Connection, described: Described, invocation: Invocati
         observed = [series_values(invocation_id, series) for series in invocation.series]
         connection.execute(sa.insert(SERIES), observed)
     if invocation.slices:
-        sliced = [slice_values(invocation_id, one_slice) for one_slice in invocation.slices]
+        sliced = [_slice_values(invocation_id, one_slice) for one_slice in invocation.slices]
         connection.execute(sa.insert(SLICES), sliced)
+    ids = {"run_id": run_id, "invocation_id": invocation_id}
     measured = [
-        measurement_values(invocation_id, run_id, described.step(measurement.step), measurement)
+        values_of(MEASUREMENTS, measurement, step_id=described.step(measurement.step), **ids)
         for measurement in invocation.measurements
     ]
     if measured:
@@ -184,7 +178,7 @@ def put(
 DONE = sa.select(INVOCATIONS, SUBJECTS.c.name.label("subject")).join(
     SUBJECTS, SUBJECTS.c.id == INVOCATIONS.c.subject_id
 )
-"""Selects what ``done_of`` takes: invocations with the names of their subjects."""
+"""Selects what a ``Done`` is made of: invocations with the names of their subjects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +209,7 @@ def load_progress(connection: sa.Connection, run_id: int) -> Progress:
     ).where(of_run)
     invocations, blocks, failures, newest = connection.execute(counts).one()
     newest_row = connection.execute(DONE.where(columns.id == newest)).mappings().first()
-    latest = done_of(newest_row) if newest_row is not None else None
+    latest = None if newest_row is None else record_of(Done, newest_row)
     beside = sa.select(sa.func.count()).where(
         of_run, columns.block == (latest.block if latest else -1)
     )

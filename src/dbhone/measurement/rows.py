@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import Field, asdict, dataclass, fields
 from datetime import datetime
+from functools import cache
 from typing import Any, ClassVar, Protocol, TypeAlias, TypedDict, TypeVar
 
 import sqlalchemy as sa
@@ -17,7 +18,6 @@ from dbhone.measurement.metric import FIGURES
 from dbhone.measurement.record import (
     Design,
     Group,
-    Invocation,
     Machine,
     Measurement,
     Role,
@@ -28,7 +28,7 @@ from dbhone.measurement.record import (
     Subject,
     Warning,
 )
-from dbhone.measurement.tables import RUNS
+from dbhone.measurement.tables import RUNS, WARNINGS
 
 
 class _Record(Protocol):
@@ -75,6 +75,14 @@ class RunChange(TypedDict, total=False):
     budget_seconds: float
 
 
+_RENAMED = {
+    "set": "set_name",
+    "key": "step_key",
+    "group": "step_group",
+    "round": "round_number",
+    "text": "message",
+}
+"""The columns that have another name than their field, mostly since SQL reserves that."""
 _ADDED = {"seconds_added": "seconds", "waited_added": "waited_seconds"}
 """The changes that are added to what a column has, with the column."""
 
@@ -152,58 +160,10 @@ def subject_values(run_id: int, position: int, subject: Subject) -> Values:
     return values
 
 
-def step_values(run_id: int, position: int, step: Step) -> Values:
-    """Return the row of a step."""
-    return {
-        "run_id": run_id,
-        "position": position,
-        "set_name": step.set,
-        "step_key": step.key,
-        "title": step.title,
-        "step_group": step.group,
-        "in_sample": step.in_sample,
-        "threads": step.threads,
-    }
-
-
 def warning_values(run_id: int, warning: Warning) -> Values:
     """Return the row of a warning."""
-    return {
-        "run_id": run_id,
-        "code": warning.code,
-        "subject": warning.subject or "",
-        "step": warning.step or "",
-        "message": warning.text,
-    }
-
-
-def invocation_values(run_id: int, subject_id: int, invocation: Invocation) -> Values:
-    """Return the row of an invocation, without its output and measurements."""
-    return {
-        "run_id": run_id,
-        "block": invocation.block,
-        "set_name": invocation.set,
-        "subject_id": subject_id,
-        "position": invocation.position,
-        "started_at": invocation.started_at,
-        "seconds": invocation.seconds,
-        "command": invocation.command,
-        "failure": invocation.failure,
-        "conditions": invocation.conditions,
-        "superseded": False,
-    }
-
-
-def measurement_values(
-    invocation_id: int, run_id: int, step_id: int, measurement: Measurement
-) -> Values:
-    """Return the row of a measurement."""
-    return {
-        "run_id": run_id,
-        "invocation_id": invocation_id,
-        "step_id": step_id,
-        **{metric.name: getattr(measurement, metric.name) for metric in FIGURES},
-    }
+    concerns = {"subject": warning.subject or "", "step": warning.step or ""}
+    return values_of(WARNINGS, warning, run_id=run_id, **concerns)
 
 
 def check_measurement(measurement: Measurement) -> None:
@@ -216,10 +176,32 @@ def check_measurement(measurement: Measurement) -> None:
             )
 
 
+def values_of(table: sa.Table, record: _Record, **others: Any) -> Values:
+    """Return the row of a table with those of a record's fields that it has, and ``others``."""
+    columns = _columns_in(table, type(record))
+    return {column: getattr(record, name) for name, column in columns.items()} | others
+
+
 def record_of(kind: type[R], row: sa.RowMapping, **others: Any) -> R:
-    """Return the record whose fields are a row's columns of the same names, and ``others``."""
-    names = {field.name for field in fields(kind)} - others.keys()
-    return kind(**{name: row[name] for name in names if name in row}, **others)
+    """Return the record whose fields are those of a row's columns, and ``others``."""
+    known = {
+        name: row[column]
+        for name, column in _columns(kind).items()
+        if name not in others and column in row
+    }
+    return kind(**known, **others)
+
+
+@cache
+def _columns(kind: type[_Record]) -> Mapping[str, str]:
+    """Return the column of each field of a record."""
+    return {field.name: _RENAMED.get(field.name, field.name) for field in fields(kind)}
+
+
+@cache
+def _columns_in(table: sa.Table, kind: type[_Record]) -> Mapping[str, str]:
+    """Return the column of each field of a record that a table has."""
+    return {name: column for name, column in _columns(kind).items() if column in table.c}
 
 
 def subject_of(row: sa.RowMapping) -> Subject:
@@ -262,24 +244,13 @@ def _timings_of(stored: Values | None) -> BuildTimings | None:
 
 def step_of(row: sa.RowMapping) -> Step:
     """Return the step that a row of ``steps`` is."""
-    return record_of(
-        Step, row, set=row["set_name"], key=row["step_key"], group=Group(row["step_group"])
-    )
+    return record_of(Step, row, group=Group(row["step_group"]))
 
 
 def warning_of(row: sa.RowMapping) -> Warning:
     """Return the warning that a row of ``warnings`` is."""
-    return Warning(
-        code=row["code"],
-        text=row["message"],
-        subject=row["subject"] or None,
-        step=row["step"] or None,
-    )
-
-
-def done_of(row: sa.RowMapping) -> Done:
-    """Return the invocation that a row of ``invocations``, joined with its subject, is."""
-    return record_of(Done, row, set=row["set_name"])
+    concerns = {"subject": row["subject"] or None, "step": row["step"] or None}
+    return record_of(Warning, row, **concerns)
 
 
 def run_of(

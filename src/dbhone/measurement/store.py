@@ -51,13 +51,13 @@ from dbhone.measurement.rows import (
     RunChange,
     RunSummary,
     change_values,
-    done_of,
     machine_values,
+    record_of,
     run_of,
     run_values,
-    step_values,
     subject_values,
     summary_of,
+    values_of,
     warning_values,
 )
 from dbhone.measurement.sample_array import SampleArray
@@ -138,7 +138,7 @@ class Store:
         """Keep the steps of the run, in this order; those known are updated, none is removed."""
         with self._changing(run_id, "describing the steps") as connection:
             for position, step in enumerate(steps):
-                values = step_values(run_id, position, step)
+                values = values_of(STEPS, step, run_id=run_id, position=position)
                 key = {name: values.pop(name) for name in ("run_id", "set_name", "step_key")}
                 put(connection, STEPS, key, values)
 
@@ -180,7 +180,7 @@ class Store:
         counting = DONE.where(INVOCATIONS.c.run_id == run_id, COUNTS)
         statement = counting.order_by(INVOCATIONS.c.id)
         with self._seeing(run_id) as connection:
-            return tuple(done_of(row) for row in connection.execute(statement).mappings())
+            return tuple(record_of(Done, row) for row in connection.execute(statement).mappings())
 
     def supersede(self, run_id: int, block: int, set: str) -> int:
         """Let the invocations of a set in a block no longer count; return how many those were.
@@ -326,8 +326,9 @@ def _parts(
 ) -> Sequence[sa.RowMapping]:
     """Return the rows of a table of invocations' parts, with whose they are: those that count."""
     place = (INVOCATIONS.c.id, INVOCATIONS.c.block, INVOCATIONS.c.set_name)
+    subject = SUBJECTS.c.name.label("subject")
     statement = (
-        sa.select(*place, SUBJECTS.c.name, table)
+        sa.select(*place, subject, table)
         .join(INVOCATIONS, INVOCATIONS.c.id == table.c.invocation_id)
         .join(SUBJECTS, SUBJECTS.c.id == INVOCATIONS.c.subject_id)
         .where(INVOCATIONS.c.run_id == run_id, COUNTS)
