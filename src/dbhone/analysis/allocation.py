@@ -199,7 +199,7 @@ class _Way:
         new = (total - self.before**2 * step.error) / self.further - step.between
         if new * most < step.within:
             return most
-        if new <= 0:
+        if step.within == 0:
             return least
         # A little more than a whole round is rounding.
         return max(least, math.ceil(step.within / new - _ROUNDING))
