@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from statistics import fmean
 
 from dbhone.analysis.explained_rounds import Difference, Round, Waits, certain, differences
@@ -46,12 +47,12 @@ def wait_differences(
         return None
     both = base, subject
     least = _WORTH_TELLING * max(_mean_waiting(rounds, threads) for rounds in both)
-    of_sessions = differences(*(_per_operation(rounds, _sessions) for rounds in both))
+    of_sessions = differences(*(_per_operation(rounds, attrgetter("sessions")) for rounds in both))
     differing = _worth(of_sessions, least)
     events = _told(of_sessions, differing)
     told = frozenset(it.name for it in events)
     others, rest = differences(*(_remainders(rounds, told, threads) for rounds in both))
-    background = differences(*(_per_operation(rounds, _background) for rounds in both))
+    background = differences(*(_per_operation(rounds, attrgetter("background")) for rounds in both))
     return WaitDifferences(
         events=events,
         differing=differing,
@@ -59,14 +60,6 @@ def wait_differences(
         rest=rest,
         background=_worth(background, least),
     )
-
-
-def _sessions(waits: Waits) -> Mapping[str, float]:
-    return waits.sessions
-
-
-def _background(waits: Waits) -> Mapping[str, float]:
-    return waits.background
 
 
 def _per_operation(
@@ -110,5 +103,5 @@ def _remainders(
             OTHER_EVENTS: sum(seconds for name, seconds in waits.items() if name not in told),
             NO_EVENT: max(0.0, one.waiting(threads) - sum(waits.values())),
         }
-        for one, waits in zip(rounds, _per_operation(rounds, _sessions), strict=True)
+        for one, waits in zip(rounds, _per_operation(rounds, attrgetter("sessions")), strict=True)
     ]
