@@ -81,10 +81,13 @@ class SubjectResult:
 
     @property
     def series(self) -> tuple[Series, ...]:
-        """What was observed, the driver's own series first."""
+        """What was observed, the driver's own series first; it has none of short slices."""
         if self.observed is None:
             return ()
-        return (*pace(self.driver.report, self.observed.began), *self.observed.series())
+        observed = self.observed.series()
+        if isinstance(self.observed, Sampler):
+            return (*pace(self.driver.report, self.observed.began), *observed)
+        return observed
 
     def invocation(self, trial: Trial, known_steps: frozenset[str]) -> Invocation:
         """Return the record for the store, with the measurements of the steps that are known."""

@@ -95,8 +95,6 @@ class SliceSampler:
         self._passed = 0.0
         self.trouble: str | None = None
         """Why something was not read, None if all was."""
-        self.began = 0.0
-        """Series have no moment in monotonic time at which they began."""
 
     def begin(self) -> None:
         """Read as a slice begins."""
