@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from dbhone.errors import UsageError
@@ -53,7 +53,7 @@ _SHORT = ("short", "frozen")
 """The words for short slices; the second is that of earlier files."""
 
 
-@cache
+@lru_cache(maxsize=64)
 def read_declared(text: str) -> Declared:
     """Return what the text of an experiment's file declares; nothing if it is no TOML."""
     try:
