@@ -7,16 +7,7 @@ import pytest
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.gravity import CONTROL_CODES
 from dbhone.analysis.warnings import _together, find_warnings
-from dbhone.measurement.record import (
-    IDENTICAL,
-    READY_MADE,
-    Group,
-    Role,
-    Run,
-    RunState,
-    Step,
-    Warning,
-)
+from dbhone.measurement.record import READY_MADE, Code, Group, Role, Run, RunState, Step, Warning
 from dbhone.measurement.sample_array import SampleArray
 from tests.analysis.columns import columns
 from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, samples
@@ -49,14 +40,16 @@ def test_a_sound_run_raises_no_doubt() -> None:
 
 
 def test_a_candidate_that_is_the_base_byte_for_byte_and_differs_is_told_as_a_control_is() -> None:
-    same = Warning(code=IDENTICAL, text="pgo is byte for byte the same as the base", subject="pgo")
+    same = Warning(
+        code=Code.IDENTICAL, text="pgo is byte for byte the same as the base", subject="pgo"
+    )
     run = replace(_sound(), warnings=(same,))
     (told, *others) = _doubts(run, samples(run, QUIET))
     assert (told.code, told.subject) == ("control-differs", "pgo")
     assert told.text.startswith("pgo is byte for byte rel and yet differs from it in ")
-    assert [each.code for each in others] == [IDENTICAL]
+    assert [each.code for each in others] == [Code.IDENTICAL]
     quiet = replace(QUIET, effects={})
-    assert [each.code for each in _doubts(run, samples(run, quiet))] == [IDENTICAL]
+    assert [each.code for each in _doubts(run, samples(run, quiet))] == [Code.IDENTICAL]
 
 
 @pytest.mark.parametrize(

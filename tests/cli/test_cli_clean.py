@@ -15,7 +15,7 @@ from click.testing import Result
 from dbhone.cli.commands import clean as module
 from dbhone.errors import MachineError, UsageError
 from dbhone.home import Home
-from dbhone.measurement.record import REJECTED, RunState, Warning
+from dbhone.measurement.record import Code, RunState, Warning
 from dbhone.session import open_session
 from dbhone.untrusted_files import remove_tree
 from tests.cli.finished_run import invoke, keep_finished
@@ -108,7 +108,7 @@ def test_of_a_search_everything_stays_until_a_candidate_is_confirmed(
     clean(home, "--yes")
     assert {folder.name for folder in home.builds.iterdir()} == set(digests.values())
 
-    warning = Warning(code=REJECTED, text="it crashed", subject="lto+pgo")
+    warning = Warning(code=Code.REJECTED, text="it crashed", subject="lto+pgo")
     confirming = a_run(
         experiment_name="tune-0123456789-confirm-1",
         stopped_by="target",

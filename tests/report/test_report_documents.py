@@ -1,14 +1,11 @@
 """The documents name all that programs and readers meet in a report."""
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from dbhone.analysis import shape_warnings, warnings
-from dbhone.analysis.gravity import GRAVITY
 from dbhone.report.formats.base import formats, render
 from dbhone.report.search import CandidateResult, Search, StageGain
 from tests.report.sample_history import a_history, history_page
@@ -52,14 +49,6 @@ def test_every_key_of_a_search_is_documented() -> None:
     text = _document("reports.md")
     keys = _keys(json.loads(render(page, "json"))["search"])
     assert [key for key in sorted(keys) if f"`{key}`" not in text] == []
-
-
-def test_every_doubt_is_documented() -> None:
-    files = [Path(str(each.__file__)) for each in (warnings, shape_warnings)]
-    source = "".join(each.read_text(encoding="utf-8") for each in files)
-    codes = {*re.findall(r'code="([\w-]+)"', source), *GRAVITY}
-    text = _document("statistics.md")
-    assert [code for code in sorted(codes) if f"`{code}`" not in text] == []
 
 
 @pytest.mark.parametrize("name", formats())

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dbhone.measurement.build_facts import CodeLayout
-from dbhone.measurement.record import COLD, Run, RunningServer, Subject, Warning
+from dbhone.measurement.record import Code, Run, RunningServer, Subject, Warning
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page, tables
 from dbhone.units import listed
@@ -401,7 +401,7 @@ class TestNotes:
         assert (told or "") in method
 
     def test_the_method_of_cold_servers_is_told_as_it_was(self) -> None:
-        cold = a_server_run(warnings=(Warning(code=COLD, text="every server was cold"),))
+        cold = a_server_run(warnings=(Warning(code=Code.COLD, text="every server was cold"),))
         assert "Nothing is warmed up" in _method(cold, Shape(blocks=1))
 
     def test_warnings_of_the_run_are_footnotes(self, server: Page) -> None:

@@ -13,7 +13,7 @@ from werkzeug.test import Client
 
 from dbhone.activity import Activity, tell
 from dbhone.home import Home
-from dbhone.measurement.record import REJECTED, Run, RunState, Subject, Warning
+from dbhone.measurement.record import Code, Run, RunState, Subject, Warning
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
 from dbhone.serve import run_service
@@ -90,7 +90,7 @@ class TestList:
         number = keep_small(store)
         (winner,) = re.findall(r">(\S+) is \d\.\d+ times as fast as rel", shown(client, "/"))
         shown(client, f"/runs/{number}/live")
-        store.add_warning(number, Warning(code=REJECTED, text="it crashed", subject=winner))
+        store.add_warning(number, Warning(code=Code.REJECTED, text="it crashed", subject=winner))
         assert "times as fast as rel, but was rejected" in shown(client, "/")
         assert "But it was rejected: it crashed" in shown(client, f"/runs/{number}/live")
 

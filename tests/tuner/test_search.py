@@ -9,11 +9,11 @@ import pytest
 from dbhone.errors import BudgetSpentError, UsageError
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.participants import LEFT_OUT, left_out_warning
+from dbhone.experiment.participants import left_out_warning
 from dbhone.experiment.templates import DesignOptions
 from dbhone.home import Home
 from dbhone.measurement.machine import read_machine
-from dbhone.measurement.record import REJECTED, Run, RunState, Warning
+from dbhone.measurement.record import Code, Run, RunState, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
@@ -273,7 +273,7 @@ def test_a_rung_of_which_nothing_is_left_has_ended_and_what_was_sound_before_is_
     stage = stage_after(asked, [first])
     second = ended(stage, TRUE, broken=("lto+pgo", "lto+pgo+jemalloc"))
     run = replace(second.run, state=RunState.FAILED)
-    lacking = Warning(code=LEFT_OUT, text="", subject="lto+pgo+jemalloc")
+    lacking = Warning(code=Code.LEFT_OUT, text="", subject="lto+pgo+jemalloc")
     described = tuple(each for each in run.subjects if each.name != lacking.subject)
     assert not has_ended(replace(run, subjects=described))
     run = replace(run, subjects=described, warnings=(lacking,))
@@ -284,7 +284,7 @@ def test_a_rung_of_which_nothing_is_left_has_ended_and_what_was_sound_before_is_
 
 def test_a_run_whose_candidates_were_all_left_out_is_tried_again() -> None:
     run = ended(stage_after(request(), []), TRUE, broken=NAMES).run
-    lacking = tuple(Warning(code=LEFT_OUT, text="", subject=name) for name in NAMES)
+    lacking = tuple(Warning(code=Code.LEFT_OUT, text="", subject=name) for name in NAMES)
     failed = replace(run, state=RunState.FAILED, subjects=run.subjects[:1], warnings=lacking)
     assert not has_ended(failed)
 
@@ -469,8 +469,8 @@ def test_a_confirming_run_that_another_command_ended_gets_its_warning(tmp_path: 
 def test_a_rejection_is_withdrawn_once_nothing_speaks_against_the_candidate_any_more() -> None:
     finished, _ = search(request(), TRUE)
     last = finished[-1]
-    other = Warning(code=REJECTED, text="it crashed", subject="pgo")
-    stale = Warning(code=REJECTED, text="a test failed", subject=last.confirmed)
+    other = Warning(code=Code.REJECTED, text="it crashed", subject="pgo")
+    stale = Warning(code=Code.REJECTED, text="a test failed", subject=last.confirmed)
     run = replace(last.run, warnings=(*last.run.warnings, other, stale))
     (run,), store = stored([replace(last, run=run)])
     kept = keep_rejection(request(), run, store)

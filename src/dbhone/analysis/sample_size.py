@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dbhone.analysis.precision import blocks_needed, half_width, precision, typical
 from dbhone.analysis.verdict import CLEAR, MINIMUM_BLOCKS, Analysis, Verdict, judged_summaries
-from dbhone.measurement.record import Run, Warning
+from dbhone.measurement.record import Code, Run, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.units import count_of, duration, exact_percent, listed
 
@@ -92,7 +92,7 @@ def lacking(run: Run, samples: SampleArray, analysis: Analysis) -> Iterator[Warn
     size = needs(run, samples, analysis)
     if effects and run.design.max_blocks < MINIMUM_BLOCKS:
         yield Warning(
-            code="too-few-blocks",
+            code=Code.TOO_FEW_BLOCKS,
             text=f"the experiment allows {count_of(run.design.max_blocks, 'block')}, and a verdict"
             f" needs {MINIMUM_BLOCKS}: its figures are preliminary",
         )
@@ -100,7 +100,7 @@ def lacking(run: Run, samples: SampleArray, analysis: Analysis) -> Iterator[Warn
     if analysis.effects and analysis.blocks < MINIMUM_BLOCKS:
         whole = _fewest(analysis)
         yield Warning(
-            code="too-few-blocks",
+            code=Code.TOO_FEW_BLOCKS,
             text=f"only {whole} of the {MINIMUM_BLOCKS} blocks that a verdict needs"
             f" {'was' if whole == 1 else 'were'} measured whole: {size.verdict_words}",
         )
@@ -128,14 +128,14 @@ def _without_verdict(analysis: Analysis, sample_size: SampleSize) -> Iterator[Wa
         )
     else:
         return
-    yield Warning(code="not-enough-data", text=f"{text}: {sample_size.verdict_words}")
+    yield Warning(code=Code.NOT_ENOUGH_DATA, text=f"{text}: {sample_size.verdict_words}")
 
 
 def _imprecise(run: Run, analysis: Analysis, sample_size: SampleSize) -> Iterator[Warning]:
     target = run.design.target
     if run.stopped_by == "clear":
         yield Warning(
-            code="stopped-early",
+            code=Code.STOPPED_EARLY,
             text=f"measuring ended early, after {count_of(analysis.blocks, 'block')}, since every"
             f" candidate's summary was clear (p < {CLEAR:g}): its ratio is biased slightly"
             " upwards, and single steps are less precise than with the full budget",
@@ -148,7 +148,7 @@ def _imprecise(run: Run, analysis: Analysis, sample_size: SampleSize) -> Iterato
     wide = sum(width is None or width > target for width in widths)
     spent = "budget was spent" if run.stopped_by == "budget" else "number of blocks was reached"
     yield Warning(
-        code="target-not-met",
+        code=Code.TARGET_NOT_MET,
         text=f"the {spent} before the target: {wide} of {len(widths)} effects are known "
         f"less precisely than ±{exact_percent(target)}{_half(analysis)}{_would_do(sample_size)}",
     )

@@ -18,7 +18,7 @@ import numpy as np
 
 from dbhone.analysis.rounds import DEVIATION
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Warning
+from dbhone.measurement.record import Code, Warning
 from dbhone.measurement.sample_array import Array, SampleArray
 from dbhone.units import count_of, listed
 
@@ -83,7 +83,7 @@ def _outliers(rows: list[_Row]) -> Iterator[Warning]:
     row, _, distance, at = max(far, key=lambda candidate: candidate[2])
     usual = float(np.exp(np.median(row.logs)))
     yield Warning(
-        code="outliers",
+        code=Code.OUTLIERS,
         text=f"{total} of {count_of(sum(len(row.logs) for row in rows), 'ratio')} of blocks"
         f" {'lies' if total == 1 else 'lie'} {_FAR:.0f} spreads or more from the others of"
         f" {'its' if total == 1 else 'their'} step; the furthest, {distance:.0f} spreads, is"
@@ -111,7 +111,7 @@ def _two_humped(rows: list[_Row]) -> Iterator[Warning]:
     (low, high), (below, above) = humps.ratios, humps.counts
     others = [other_row.name for other_row, _ in humped if other_row is not row]
     yield Warning(
-        code="two-humped",
+        code=Code.TWO_HUMPED,
         text=f"the ratios of {row.name} are bimodal, {low:.3f} in {count_of(below, 'block')}"
         f" and {high:.3f} in {above}, probably because of something that a start fixes, such as"
         " where memory or code lies; the interval is of their mean, which no block may have"

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dbhone.analysis.gravity import CONTROL_DIFFERS, CONTROL_NOISY, FAILED_INVOCATIONS, MANY_REFUSED
 from dbhone.analysis.precision import half_width
 from dbhone.analysis.verdict import (
     Analysis,
@@ -25,7 +24,7 @@ from dbhone.analysis.verdict import (
     sound_scores,
 )
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Role, Run, Subject, Warning
+from dbhone.measurement.record import Code, Role, Run, Subject, Warning
 from dbhone.units import count_of, listed
 
 _LARGE = 0.1
@@ -131,7 +130,7 @@ def _of_control(
     run: Run, analysis: Analysis, controls: Sequence[Summary], warnings: Collection[Warning]
 ) -> str | None:
     """Return why the base may differ from itself, None if the control says that it does not."""
-    if any(warning.code == CONTROL_DIFFERS for warning in warnings):
+    if any(warning.code == Code.CONTROL_DIFFERS for warning in warnings):
         return f"the base {analysis.base} differs from itself here"
     repeats = run.of_role(Role.CONTROL)
     if controls or not repeats:
@@ -166,7 +165,7 @@ def _of_noise(best: Summary, controls: Sequence[Summary]) -> str | None:
 
 def _refusing(warnings: Collection[Warning]) -> list[str]:
     """Return the subjects whose servers refused many transactions."""
-    refusing = (warning.subject for warning in warnings if warning.code == MANY_REFUSED)
+    refusing = (warning.subject for warning in warnings if warning.code == Code.MANY_REFUSED)
     return [name for name in refusing if name is not None]
 
 
@@ -183,7 +182,7 @@ def _limits(
     unlike = [score for score in controls if likely(score)]
     if unlike:
         yield f"{analysis.base} likely differs from itself: the A/A control {_differs(unlike[0])}"
-    if any(warning.code == CONTROL_NOISY for warning in warnings):
+    if any(warning.code == Code.CONTROL_NOISY for warning in warnings):
         yield "the A/A control's interval reaches as far from 1 as the winner"
     refusing = _refusing(warnings)
     if refusing:
@@ -191,7 +190,7 @@ def _limits(
     broken = run.broken_subjects
     if broken:
         yield f"{listed(broken)} broke"
-    failed = [warning.subject for warning in warnings if warning.code == FAILED_INVOCATIONS]
+    failed = [warning.subject for warning in warnings if warning.code == Code.FAILED_INVOCATIONS]
     unbroken = [name for name in failed if name and name not in broken]
     if unbroken:
         yield f"{listed(unbroken)} failed in some blocks"

@@ -11,14 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from dbhone.analysis.gravity import (
-    COMPILERS_DIFFER,
-    CONTROL_DIFFERS,
-    CONTROL_NOISY,
-    MANY_REFUSED,
-    SOME_REFUSED,
-    by_gravity,
-)
+from dbhone.analysis.gravity import by_gravity
 from dbhone.analysis.sample_size import lacking
 from dbhone.analysis.shape_warnings import odd_shapes
 from dbhone.analysis.trust import trusted_subjects
@@ -39,11 +32,11 @@ from dbhone.measurement.metric import (
     THROUGHPUT,
     Metric,
 )
-from dbhone.measurement.record import IDENTICAL, READY_MADE, Run, RunState, Warning, wholes
+from dbhone.measurement.record import READY_MADE, Code, Run, RunState, Warning, wholes
 from dbhone.measurement.sample_array import Array, SampleArray
 from dbhone.units import count_of, listed, percent
 
-WINNER_CODES = (CONTROL_NOISY,)
+WINNER_CODES = (Code.CONTROL_NOISY,)
 """The warnings about a winner, which mean nothing where none is looked for."""
 _UNLIKE_SHARES = 0.01
 _LARGE_SHARE = 0.1
@@ -74,7 +67,7 @@ def refused(run: Run, samples: SampleArray) -> Iterator[Warning]:
         if steps:
             many = unlike | (own >= _LARGE_SHARE)
             yield Warning(
-                code=MANY_REFUSED if many.any() else SOME_REFUSED,
+                code=Code.MANY_REFUSED if many.any() else Code.REFUSED_TRANSACTIONS,
                 text=f"{name}'s server refused {_of_steps(own[refusing].max(), steps)}: the figures"
                 " include the time that these took, but not the work that they would have done",
                 subject=name,
@@ -82,7 +75,7 @@ def refused(run: Run, samples: SampleArray) -> Iterator[Warning]:
         elif unlike.any():
             steps = [samples.steps[whole[at]] for at in np.flatnonzero(unlike)]
             yield Warning(
-                code=MANY_REFUSED,
+                code=Code.MANY_REFUSED,
                 text=f"{name}'s server refused no transaction, and {base}'s"
                 f" {_of_steps(of_base[unlike].max(), steps)}: they did not do the same work",
                 subject=name,
@@ -135,7 +128,7 @@ def client_heavy(run: Run, samples: SampleArray) -> Iterator[Warning]:
         heavy = np.flatnonzero((busy >= _BUSY) & (share >= _CLIENT_SHARE))
     if len(heavy):
         yield Warning(
-            code="client-heavy",
+            code=Code.CLIENT_HEAVY,
             text=f"on {len(heavy)} of {len(whole)} steps "
             f"({listed([samples.steps[whole[at]] for at in heavy])}) the CPU is busy and the"
             f" client takes up to {share[heavy].max():.0%} of it, so a faster server shows only in"
@@ -219,11 +212,11 @@ def _repeats(run: Run, analysis: Analysis) -> Iterator[Warning]:
     """Yield warnings on a base that nothing repeats, and on what is byte for byte the base."""
     if not run.controls and analysis.effects:
         yield Warning(
-            code="no-control",
+            code=Code.NO_CONTROL,
             text="there is no A/A control, so nothing shows how much of the differences is noise",
         )
     for same in dict.fromkeys(
-        warning.subject for warning in run.warnings if warning.code == IDENTICAL
+        warning.subject for warning in run.warnings if warning.code == Code.IDENTICAL
     ):
         if same is not None:
             yield from _control_differs(analysis, same, f"byte for byte {analysis.base}")
@@ -237,7 +230,7 @@ def _control_differs(analysis: Analysis, control: str, what: str) -> Iterator[Wa
     worst = max(differing, key=lambda effect: abs(np.log(effect.ratio)))
     where = worst.step if isinstance(worst, Effect) else _together(worst, analysis)
     yield Warning(
-        code=CONTROL_DIFFERS,
+        code=Code.CONTROL_DIFFERS,
         text=f"{control} is {what} and yet differs from it in "
         f"{count_of(len(differing), 'figure')}, at most by {percent(worst.ratio - 1)} on {where}: "
         "something other than the builds is measured here, so trust no figure of this run; chance"
@@ -259,7 +252,7 @@ def _control_noisy(control: Summary, winner: Summary, base: str) -> Iterator[War
     spread = max(control.high, 1 / control.low) - 1
     if spread >= winner.ratio - 1:
         yield Warning(
-            code=CONTROL_NOISY,
+            code=Code.CONTROL_NOISY,
             text=f"the A/A control's interval reaches {percent(spread)[1:]} from no difference, "
             f"as far as {winner.subject} is from {base} "
             f"({percent(winner.ratio - 1)}): more blocks are needed to trust that",
@@ -284,7 +277,7 @@ def _state(run: Run, samples: SampleArray) -> Iterator[Warning]:
     reason = unfinished(run)
     if reason:
         so_far = "; this is what its measurements say so far" if samples.measured_subjects() else ""
-        yield Warning(code="run-not-finished", text=f"{reason}{so_far}")
+        yield Warning(code=Code.RUN_NOT_FINISHED, text=f"{reason}{so_far}")
 
 
 def _compilers(run: Run) -> Iterator[Warning]:
@@ -296,7 +289,7 @@ def _compilers(run: Run) -> Iterator[Warning]:
     if len(built) > 1:
         compilers = "; ".join(f"{listed(names)} by {compiler}" for compiler, names in built.items())
         yield Warning(
-            code=COMPILERS_DIFFER,
+            code=Code.COMPILERS_DIFFER,
             text=f"the ready-made servers were not compiled alike ({compilers}), nor is it known"
             " with which options: what differs between those may be the compilers' doing and not"
             " the servers'",
@@ -307,7 +300,7 @@ def _broken(run: Run) -> Iterator[Warning]:
     for subject in run.subjects:
         if subject.broken is not None:
             yield Warning(
-                code="subject-broken",
+                code=Code.SUBJECT_BROKEN,
                 text=f"{subject.name} took no further part: {subject.broken}",
                 subject=subject.name,
             )
@@ -334,7 +327,7 @@ def _drift(run: Run, samples: SampleArray) -> Iterator[Warning]:
     if abs(change) > _DRIFT and p < _DRIFT_P:
         way = "faster" if change > 0 else "slower"
         yield Warning(
-            code="base-drift",
+            code=Code.BASE_DRIFT,
             text=f"the machine changed while it measured: from the first block to the last "
             f"{run.base.name} became {abs(np.expm1(change)):.0%} {way}; ratios within a block "
             "tolerate that, absolute figures do not",
@@ -355,13 +348,13 @@ def _trend(values: Array) -> tuple[float, float]:
 def _values(analysis: Analysis) -> Iterator[Warning]:
     if analysis.unusable:
         yield Warning(
-            code="unusable-values",
+            code=Code.UNUSABLE_VALUES,
             text=f"{analysis.unusable} measured values were zero or not numbers, have no ratio, "
             "and were left out",
         )
     for (metric, steps), subjects in _left_out(analysis).items():
         yield Warning(
-            code="steps-left-out",
+            code=Code.STEPS_LEFT_OUT,
             text=f"the {BY_NAME[metric].title} summaries of {listed(subjects)} do without "
             f"{listed(steps)}: fewer than half of the blocks have them",
             subject=subjects[0] if len(subjects) == 1 else None,

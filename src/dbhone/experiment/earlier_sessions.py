@@ -16,12 +16,11 @@ from dbhone.dbms.base_server import load_server_dbms
 from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.model import Experiment, SubjectDeclaration
-from dbhone.experiment.participants import LEFT_OUT
 from dbhone.experiment.plan import Fetch, PlanProgress
 from dbhone.experiment.target import Target
 from dbhone.experiment.warnings import changed_settings
 from dbhone.instance.memory import is_share_of_memory
-from dbhone.measurement.record import Run, Subject
+from dbhone.measurement.record import Code, Run, Subject
 from dbhone.measurement.store import Done, Store
 from dbhone.source.tree import kept_tree
 from dbhone.workload.captured_suite import is_workload_file
@@ -38,7 +37,7 @@ def progress_of(run: Run, store: Store) -> PlanProgress:
     out = {
         warning.subject: "its run began without it"
         for warning in run.warnings
-        if warning.code == LEFT_OUT and warning.subject and measured
+        if warning.code == Code.LEFT_OUT and warning.subject and measured
     }
     return PlanProgress(
         seconds=run.seconds,

@@ -23,7 +23,7 @@ from dbhone.experiment.target import Answers, Schedule, Target, TrainingJob, tra
 from dbhone.experiment.trial import Announce, SubjectResult, Surroundings, Trial, run_one_by_one
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.place import fresh_database
-from dbhone.measurement.record import INTERLEAVED_STEPS, ONE_BY_ONE, Sliced, Step, Warning
+from dbhone.measurement.record import Code, Sliced, Step, Warning
 from dbhone.sandbox import Sandbox
 from dbhone.session import Session
 from dbhone.units import duration, listed
@@ -162,7 +162,7 @@ class EmbeddedTarget(Target):
                 f" ({listed(short)}; the shortest takes {took[short[0]] * 1000:.1f} ms):"
                 " a larger size would measure them better"
             )
-            self.recorder.warn(Warning(code="short-steps", text=text))
+            self.recorder.warn(Warning(code=Code.SHORT_STEPS, text=text))
 
     def _choose_slices(self, tasks: Mapping[str, Task], memory: Mapping[str, float]) -> None:
         """Choose the sets on which drivers take turns; ``memory`` is what each set takes, in bytes.
@@ -185,13 +185,13 @@ class EmbeddedTarget(Target):
                 f" executed a step, or {duration(_SLICE)} of one that takes longer, before the next"
                 " one did"
             )
-            self.recorder.warn(Warning(code=INTERLEAVED_STEPS, text=text))
+            self.recorder.warn(Warning(code=Code.INTERLEAVED_STEPS, text=text))
         for name in sorted(can - self._interleaved_sets):
             text = (
                 f"{name} ran on one subject after the other, which is less precise: the memory"
                 " does not hold the drivers of all subjects at once"
             )
-            self.recorder.warn(Warning(code=ONE_BY_ONE, text=text, step=name))
+            self.recorder.warn(Warning(code=Code.ONE_BY_ONE, text=text, step=name))
 
     def _known_steps(self, set: str, results: tuple[StepResult, ...]) -> Iterator[Step]:
         for result in results:
@@ -199,7 +199,7 @@ class EmbeddedTarget(Target):
             if group is None:
                 name = f"{set}/{result.key}"
                 text = f"{name} ({result.title}) has no group in the suite's file: left out"
-                self.recorder.warn(Warning(code="step-unknown", text=text, step=name))
+                self.recorder.warn(Warning(code=Code.STEP_UNKNOWN, text=text, step=name))
                 continue
             yield Step(
                 set=set,

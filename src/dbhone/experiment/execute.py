@@ -37,7 +37,7 @@ from dbhone.experiment.events import Listener
 from dbhone.experiment.expected_answers import ExpectedAnswers
 from dbhone.experiment.measure import Measuring, check_conditions
 from dbhone.experiment.model import Experiment, SubjectDeclaration
-from dbhone.experiment.participants import LEFT_OUT, Participants, nothing_to_compare
+from dbhone.experiment.participants import Participants, nothing_to_compare
 from dbhone.experiment.plan import (
     Calibrate,
     CheckMachine,
@@ -77,7 +77,7 @@ from dbhone.experiment.warnings import (
     measured_notes,
     varying_answers_note,
 )
-from dbhone.measurement.record import IDENTICAL, Role, Run, RunState, Warning
+from dbhone.measurement.record import Code, Role, Run, RunState, Warning
 from dbhone.measurement.store import Store
 from dbhone.session import Session
 from dbhone.units import listed
@@ -275,7 +275,7 @@ class Execution:
         for name in names:
             result = self._service.build(step.makes)
             self._earlier.check_build(name, result.build)
-            self._recorder.withdraw(LEFT_OUT, name)
+            self._recorder.withdraw(Code.LEFT_OUT, name)
             self._describe(name, result)
             self._recorder.warn(*profile_warnings(name, result.build))
             note = profile_note(result.build)
@@ -346,7 +346,7 @@ class Execution:
             alike = subject.role is Role.CANDIDATE and subject.runs_like(base)
             if alike and is_same_binary(build.build, builds[base.name].build):
                 text = f"{name} is byte for byte the same as the base"
-                self._recorder.warn(Warning(code=IDENTICAL, text=text, subject=name))
+                self._recorder.warn(Warning(code=Code.IDENTICAL, text=text, subject=name))
 
     def _verify(self, name: str, grade: Grade | None) -> None:
         try:
@@ -439,7 +439,7 @@ class Execution:
         waited = self._recorder.waited()
         if waited > 1:
             text = f"{waited:.0f} s were spent waiting for another hone"
-            self._recorder.warn(Warning(code="waited", text=text))
+            self._recorder.warn(Warning(code=Code.WAITED, text=text))
 
     def _describe(self, name: str, build: BuildResult, broken: str | None = None) -> None:
         """Keep what a subject is, with its settings as soon as they are known."""

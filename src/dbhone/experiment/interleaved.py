@@ -26,7 +26,7 @@ from dbhone.experiment.order import round_order
 from dbhone.experiment.slice_client import SliceClient, settling_seconds
 from dbhone.experiment.trial import Announce, SubjectResult, Surroundings, Trial
 from dbhone.instance.idle_inhibitor import IdleInhibitor
-from dbhone.measurement.record import SLOW_OPERATIONS, STALLED_TRIAL, Sliced, Warning
+from dbhone.measurement.record import Code, Sliced, Warning
 from dbhone.session import Session
 from dbhone.untrusted_files import remove_tree
 from dbhone.workload.drivers.base import Driver
@@ -191,7 +191,7 @@ def _slow_operations(set_name: str, *, lasting: bool) -> Warning:
     few = f"too few operations of {set_name} end in a short slice"
     once = "the server stalled in a trial, so each of its slices had a new client"
     return Warning(
-        code=SLOW_OPERATIONS if lasting else STALLED_TRIAL,
+        code=Code.SLOW_OPERATIONS if lasting else Code.STALLED_TRIAL,
         text=f"{few}: {'each slice has a new client' if lasting else once}",
         step=set_name,
     )

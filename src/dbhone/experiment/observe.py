@@ -14,7 +14,7 @@ from dbhone.dbms.base_settings import Origin, RequestedSetting
 from dbhone.errors import ExperimentError, HoneError, ServerError, UnknownName
 from dbhone.instance.counter_reader import CounterReader
 from dbhone.instance.server import Server
-from dbhone.measurement.record import Warning
+from dbhone.measurement.record import Code, Warning
 from dbhone.measurement.sampler import Probe, Sampler, SliceSampler
 from dbhone.measurement.series import (
     CPU,
@@ -119,7 +119,7 @@ class RunObservation:
         if subject not in self._lacking and counters.missing:
             words = "; ".join(f"{counter} ({why})" for counter, why in counters.missing.items())
             text = f"{subject} does not count {words}"
-            self._warn(Warning(code="counter-missing", text=text, subject=subject))
+            self._warn(Warning(code=Code.COUNTER_MISSING, text=text, subject=subject))
         self._lacking[subject] = counters.missing
         return counters
 
@@ -140,7 +140,7 @@ class RunObservation:
     def warn_unobserved(self, subject: str, why: str) -> None:
         """Keep with the run that a subject was not observed as requested."""
         text = f"{subject} was not observed as asked: {why}"
-        self._warn(Warning(code="not-observed", text=text, subject=subject))
+        self._warn(Warning(code=Code.NOT_OBSERVED, text=text, subject=subject))
 
 
 class ServerObserver:

@@ -10,12 +10,10 @@ from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import Compile, Plan, PlanStep, PostLink, TakeReadyMade, Train
 from dbhone.experiment.planning import leaves_time
 from dbhone.experiment.recorder import RunRecorder, StepReport
-from dbhone.measurement.record import Warning
+from dbhone.measurement.record import Code, Warning
 from dbhone.measurement.store import Done
 from dbhone.units import listed
 
-LEFT_OUT = "left-out"
-"""The code of the warning that a subject takes no part."""
 _AGAIN = "mend what is wrong with them; a new run tries them again"
 _NO_TIME = "too little of the budget would be left for measuring"
 _MOST_FAILURES = 1
@@ -24,7 +22,7 @@ _MOST_FAILURES = 1
 
 def left_out_warning(name: str, reason: str) -> Warning:
     """Return the warning that a subject, or what could have been one, takes no part."""
-    return Warning(code=LEFT_OUT, text=f"{name} was left out: {reason}", subject=name)
+    return Warning(code=Code.LEFT_OUT, text=f"{name} was left out: {reason}", subject=name)
 
 
 class Participants:

@@ -43,7 +43,7 @@ from dbhone.instance.memory import check_memory, server_memory_limits
 from dbhone.instance.programs import installation_of, title_of
 from dbhone.instance.running_settings import ask
 from dbhone.instance.server import Server
-from dbhone.measurement.record import RunningServer, Sliced, Step, Warning
+from dbhone.measurement.record import Code, RunningServer, Sliced, Step, Warning
 from dbhone.session import Session
 from dbhone.workload.drivers.base import ServerDriver
 from dbhone.workload.task import Task
@@ -158,7 +158,7 @@ class ServerTarget(Target):
         recorder.warn(*settings_notes(self._setups))
         self._warn_of_observed_settings()
         if self.suite.note is not None:
-            recorder.warn(Warning(code="suite-note", text=self.suite.note))
+            recorder.warn(Warning(code=Code.SUITE_NOTE, text=self.suite.note))
         locale = workload.data.other_locale
         if locale is not None:
             recorder.warn(locale_note(locale))
@@ -220,7 +220,7 @@ class ServerTarget(Target):
         if needed:
             words = ", ".join(f"{name} = {value}" for name, value in needed.items())
             text = f"to count what [observe] asks for, all servers that know it run with {words}"
-            self.recorder.warn(Warning(code="observed-settings", text=text))
+            self.recorder.warn(Warning(code=Code.OBSERVED_SETTINGS, text=text))
 
     def state(self, subject: str) -> ServerState:
         """Return the chosen settings, and the server's own defaults of the others."""

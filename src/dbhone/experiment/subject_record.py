@@ -9,7 +9,7 @@ from dbhone.compilation.timings import timings
 from dbhone.experiment.model import SubjectDeclaration
 from dbhone.experiment.target import BuildResult, ServerState
 from dbhone.measurement.build_facts import CodeLayout
-from dbhone.measurement.record import Subject, Warning
+from dbhone.measurement.record import Code, Subject, Warning
 from dbhone.units import size
 
 _LOW_COVERAGE = 0.02
@@ -107,18 +107,18 @@ def profile_warnings(name: str, build: Build) -> Iterator[Warning]:
     if use.coverage < _LOW_COVERAGE:
         reached = f"{use.functions_executed} of {use.functions} functions"
         text = f"{name}: the training reached only {reached}"
-        yield Warning(code="low-coverage", text=text, subject=name)
+        yield Warning(code=Code.LOW_COVERAGE, text=text, subject=name)
     if use.functions_changed:
         foreign = build.manifest.inputs.profile_source
         yield Warning(
-            code="functions-changed",
+            code=Code.FUNCTIONS_CHANGED,
             text=f"{name}: {use.functions_changed} functions are not as in {foreign}, of which"
             " its profile is: they were compiled without it",
             subject=name,
         )
     if use.units_without_profile:
         yield Warning(
-            code="units-without-profile",
+            code=Code.UNITS_WITHOUT_PROFILE,
             text=f"{name}: {use.units_without_profile} of {use.units} files that were compiled"
             " had no profile, because the training never entered them",
             subject=name,

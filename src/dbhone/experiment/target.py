@@ -24,7 +24,7 @@ from dbhone.experiment.trial import Announce, SubjectResult, Trial
 from dbhone.files import digest_of_file
 from dbhone.instance import page_cache
 from dbhone.instance.idle_inhibitor import IdleInhibitor
-from dbhone.measurement.record import RunningServer, Sliced, Step, Warning
+from dbhone.measurement.record import Code, RunningServer, Sliced, Step, Warning
 from dbhone.session import Notify, Session
 from dbhone.source.tree import SourceTree
 from dbhone.workload.drivers.base import ServerDriver
@@ -252,7 +252,7 @@ class Target(ABC):
         missing = ", ".join(name for name in requested if name not in common)
         if missing:
             text = f"this version has no sets {missing}: they were left out"
-            self.recorder.warn(Warning(code="sets-missing", text=text))
+            self.recorder.warn(Warning(code=Code.SETS_MISSING, text=text))
         present = tuple(name for name in requested if name in common)
         if not present:
             raise UsageError(f"this version has none of the sets: {missing}")

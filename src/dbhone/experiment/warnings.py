@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dbhone.analysis.gravity import FAILED_INVOCATIONS, REFUSED_STATEMENTS
 from dbhone.analysis.rounds import log_rates, slice_seconds
 from dbhone.cpus import cpu_list
 from dbhone.dbms.base_protocol import Protocol
@@ -21,7 +20,7 @@ from dbhone.experiment.model import Experiment, Servers
 from dbhone.experiment.trial import trials_by_set
 from dbhone.instance.settings import ResolvedSettings, Translated
 from dbhone.measurement.conditions import Condition
-from dbhone.measurement.record import COLD, ONE_SERVER, SHORT_SLICES, Slice, Sliced, Warning
+from dbhone.measurement.record import Code, Slice, Sliced, Warning
 from dbhone.measurement.stalls import stalled
 from dbhone.measurement.store import Done
 from dbhone.process import can_enclose
@@ -47,43 +46,43 @@ _LIMITS = (
     _Limit(
         condition=Condition.OTHERS,
         above=0.15,
-        code="other-load",
+        code=Code.OTHER_LOAD,
         text="other processes kept {mean:.2f} cores busy while it was measured (up to {most:.2f})",
     ),
     _Limit(
         condition=Condition.STEAL,
         above=0.01,
-        code="steal",
+        code=Code.STEAL,
         text="the hypervisor gave {mean:.1%} of the CPU time to others (up to {most:.1%})",
     ),
     _Limit(
         condition=Condition.PRESSURE_MEMORY,
         above=0.01,
-        code="memory-pressure",
+        code=Code.MEMORY_PRESSURE,
         text="for {mean:.1%} of the time programs waited for memory (up to {most:.1%}): the machine"
         " swapped, or read again what it had just dropped from its cache",
     ),
     _Limit(
         condition=Condition.THROTTLED,
         above=0.001,
-        code="throttled",
+        code=Code.THROTTLED,
         text="a CPU quota throttled it for {mean:.3f} s in an invocation on average",
     ),
     _Limit(
         condition=Condition.THERMAL,
         above=0.001,
-        code="hot",
+        code=Code.HOT,
         text="heat slowed the CPU down for {mean:.3f} s in an invocation on average",
     ),
 )
 
 
 MEASURED = (
-    FAILED_INVOCATIONS,
+    Code.FAILED_INVOCATIONS,
     *(limit.code for limit in _LIMITS),
-    "stalls",
-    SHORT_SLICES,
-    "unsettled",
+    Code.STALLS,
+    Code.SHORT_SLICES,
+    Code.UNSETTLED,
 )
 """The codes of the warnings that ``measured_notes`` yields."""
 
@@ -92,25 +91,25 @@ def conditions_notes(experiment: Experiment) -> Iterator[Warning]:
     """Yield a footnote for each condition that a reader must know."""
     if experiment.workload.cold:
         yield Warning(
-            code=COLD,
+            code=Code.COLD,
             text="every server was cold: it had just been started, and its data was on the disk"
             " only; nothing here says how fast a warm server is",
         )
     if experiment.servers is Servers.ONE:
         yield Warning(
-            code=ONE_SERVER,
+            code=Code.ONE_SERVER,
             text="one server was up at a time, and completed all sets before the next one started:"
             " what is compared was measured minutes apart, so the noise of the machine weighs more",
         )
     if not can_enclose():
         yield Warning(
-            code="not-enclosed",
+            code=Code.NOT_ENCLOSED,
             text="servers, clients and builds ran without sandboxes: a subject could have disturbed"
             " or read the others",
         )
     if experiment.awake:
         yield Warning(
-            code="awake",
+            code=Code.AWAKE,
             text="no CPU slept while it was measured: programs that yield to all others kept them"
             " awake, so that nothing waited for one to wake up; on a machine that lets its CPUs"
             " sleep the differences may be smaller",
@@ -122,7 +121,7 @@ def hybrid_notes(used: frozenset[int], fastest: frozenset[int]) -> Iterator[Warn
     if used - fastest:
         chosen = cpu_list(fastest)
         yield Warning(
-            code="hybrid-cpu",
+            code=Code.HYBRID_CPU,
             text=f"CPUs of several kinds were used, of which {chosen} are the fastest: on which"
             " ones the kernel ran a program decides how fast it was, and intervals are wide; to"
             f" use the fastest only: taskset -c {chosen} hone ...",
@@ -165,7 +164,7 @@ def running_note(
         for name, (given, running) in differing.items()
     )
     return Warning(
-        code="setting-not-taken",
+        code=Code.SETTING_NOT_TAKEN,
         text=f"{subject}: the server runs with settings other than those it was given: {words}"
         + (f". {too_few_files}" if too_few_files else ""),
         subject=subject,
@@ -193,7 +192,7 @@ def _asynchronous(setups: Mapping[str, ServerSetup]) -> Iterator[Warning]:
         of_whom = "" if len(own) == len(setups) else f" of {', '.join(own)}"
         settings = dict.fromkeys(setting for name in own for setting in causes[name])
         yield Warning(
-            code="asynchronous-commits",
+            code=Code.ASYNCHRONOUS_COMMITS,
             text=f"commits{of_whom} did not wait for the disk ({', '.join(settings)}): with a"
             " server that waits, what writes differs less",
         )
@@ -204,14 +203,14 @@ def _adapted(setups: Mapping[str, ServerSetup]) -> Iterator[Warning]:
         chosen = setup.chosen
         if chosen.translated:
             yield Warning(
-                code="setting-translated",
+                code=Code.SETTING_TRANSLATED,
                 text=f"{name}: {setup.title} has other names for some settings:"
                 f" {'; '.join(_translation(setting) for setting in chosen.translated)}",
                 subject=name,
             )
         if chosen.dropped:
             yield Warning(
-                code="setting-dropped",
+                code=Code.SETTING_DROPPED,
                 text=f"{name} ran without {', '.join(chosen.dropped)}: this {setup.title} has no"
                 f" such setting{'s' if len(chosen.dropped) > 1 else ''}",
                 subject=name,
@@ -228,7 +227,7 @@ def _ignored(setups: Mapping[str, ServerSetup]) -> Iterator[Warning]:
     ignored = dict.fromkeys(name for setup in setups.values() for name in setup.chosen.ignored)
     if ignored:
         yield Warning(
-            code="setting-ignored",
+            code=Code.SETTING_IGNORED,
             text="these settings of the settings file were ignored, since hone decides them or they"
             f" belong to one server alone: {', '.join(ignored)}",
         )
@@ -252,7 +251,7 @@ def _unequal_proposals(setups: Mapping[str, ServerSetup]) -> Iterator[Warning]:
     if lacking:
         parts = (f"{', '.join(who)} without {', '.join(what)}" for who, what in lacking.items())
         yield Warning(
-            code="settings-differ",
+            code=Code.SETTINGS_DIFFER,
             text="not all versions have what hone sets by itself, so these ran with fewer settings"
             f" than the others: {'; '.join(parts)}",
         )
@@ -292,7 +291,7 @@ def failure_notes(done: Sequence[Done]) -> Iterator[Warning]:
             if own == subject
         ]
         yield Warning(
-            code=FAILED_INVOCATIONS,
+            code=Code.FAILED_INVOCATIONS,
             text=f"{subject} failed on {listed(where)} and has no figures of these; the last time:"
             f" {failure}",
             subject=subject,
@@ -336,7 +335,7 @@ def stall_notes(sliced: Sequence[Sliced]) -> Iterator[Warning]:
         worst = sorted(sets, key=lambda name: sets[name].lost, reverse=True)
         told = [name for name in worst if sets[name].lost >= _LEAST_LOST]
         if told:
-            yield Warning(code="stalls", text=_stalls(subject, sets, told), subject=subject)
+            yield Warning(code=Code.STALLS, text=_stalls(subject, sets, told), subject=subject)
 
 
 def _judged_slices(trial: Sequence[Sliced]) -> Iterator[tuple[Sliced, Slice, bool]]:
@@ -368,7 +367,7 @@ def _stalls(subject: str, sets: Mapping[str, _StallTotals], told: Sequence[str])
 def failed_test_note(subject: str, failure: Failure) -> Warning:
     """Return the footnote with what a test found that the base passes and a subject does not."""
     return Warning(
-        code="failed-test",
+        code=Code.FAILED_TEST,
         text=f"what {failure.test} of {failure.check} {failure.list} found in {subject}, and not"
         f" in the base: {failure.excerpt}",
         subject=subject,
@@ -378,7 +377,7 @@ def failed_test_note(subject: str, failure: Failure) -> Warning:
 def varying_answers_note(varying: Sequence[str]) -> Warning:
     """Return the footnote on what the base answers otherwise each time that it is asked."""
     return Warning(
-        code="varying-answers",
+        code=Code.VARYING_ANSWERS,
         text=f"{count_of(len(varying), 'answer')} of the base itself varied when it was verified"
         f" twice, so that no other subject's was compared with it: {listed(varying)}",
     )
@@ -387,7 +386,7 @@ def varying_answers_note(varying: Sequence[str]) -> Warning:
 def locale_note(locale: str) -> Warning:
     """Return the footnote on the locale of the database of which a dump was restored."""
     return Warning(
-        code="other-locale",
+        code=Code.OTHER_LOCALE,
         text=f"the dump is of a database with the locale {locale}, and was restored with the locale"
         " C: texts are sorted byte by byte, and LIKE 'abc%' can use a usual index, which it cannot"
         " with most locales",
@@ -397,7 +396,7 @@ def locale_note(locale: str) -> Warning:
 def refusals_note(refusals: str) -> Warning:
     """Return the footnote on statements that the base refused when it was verified."""
     return Warning(
-        code=REFUSED_STATEMENTS,
+        code=Code.REFUSED_STATEMENTS,
         text=f"when it was verified on the beginning of the workload, the base refused {refusals}",
     )
 
@@ -413,7 +412,7 @@ def slice_notes(sliced: Sequence[Sliced]) -> Iterator[Warning]:
     typical = statistics.median(slice.seconds for slices in trials for slice in slices)
     rounds = statistics.median_high(len(slices) for slices in trials)
     yield Warning(
-        code=SHORT_SLICES,
+        code=Code.SHORT_SLICES,
         text="it was measured in short slices: the clients of all subjects stayed connected, and"
         f" all but one's were paused; a slice took {typical:.2g} s, and a step had"
         f" {count_of(rounds, 'round')} in a block, each with a slice of every subject",
@@ -422,7 +421,7 @@ def slice_notes(sliced: Sequence[Sliced]) -> Iterator[Warning]:
     total = sum(len(slices) for slices in trials)
     if left_out:
         yield Warning(
-            code="unsettled",
+            code=Code.UNSETTLED,
             text=f"{left_out} of {count_of(total, 'round')} at the start of trials"
             f" {'was' if left_out == 1 else 'were'} discarded as warm-up: the servers had not"
             " settled, or the slices were too short for their operations",

@@ -16,24 +16,6 @@ from dbhone.measurement.declared import Declared, read_declared
 from dbhone.measurement.series import Series
 from dbhone.units import exact_duration
 
-SHORT_SLICES = "short-slices"
-"""The code of the warning that says that sets were measured in short slices."""
-SLOW_OPERATIONS = "slow-operations"
-"""The code of the warning that fresh clients measured a set, though others had short slices."""
-INTERLEAVED_STEPS = "interleaved-steps"
-"""The code of the warning that says that embedded drivers took turns, step by step."""
-ONE_BY_ONE = "one-by-one"
-"""The code of the warning that drivers of a set took no turns, since they would not fit."""
-STALLED_TRIAL = "stalled-trial"
-"""The code of the warning that fresh clients measured one trial of a set, and no other."""
-ONE_SERVER = "one-server"
-"""The code of the warning that says that one server was up at a time."""
-COLD = "cold"
-"""The code of the warning that says that servers were measured cold."""
-IDENTICAL = "identical"
-"""The code of the warning that a candidate is byte for byte the base, and runs as it does."""
-REJECTED = "refused"
-"""The code of the warning that a search rejected a candidate, though it may be faster."""
 READY_MADE = "ready-made"
 """The variant of a server that somebody else has built."""
 
@@ -185,9 +167,102 @@ class Machine:
     details: dict[str, str]
 
 
+class Code(StrEnum):
+    """What a warning tells, the gravest first; ``docs/statistics.md`` describes each."""
+
+    # Figures may be untrue, or are not enough for a verdict.
+    CONTROL_DIFFERS = "control-differs"
+    """The base differs from itself."""
+    CONTROL_NOISY = "control-noisy"
+    """The control is known less well than the winner is better."""
+    MANY_REFUSED = "many-refused"
+    """A server refused so much that ratios are of something else."""
+    REFUSED_TRANSACTIONS = "refused-transactions"
+    REFUSED_STATEMENTS = "refused-statements"
+    """What a server refused of a captured workload, and why."""
+    REJECTED = "refused"
+    """A search rejected a candidate, though it may be faster."""
+    FAILED_TEST = "failed-test"
+    SUBJECT_BROKEN = "subject-broken"
+    FAILED_INVOCATIONS = "failed-invocations"
+    """A subject's server or driver failed in some blocks."""
+    RUN_NOT_FINISHED = "run-not-finished"
+    SETTING_NOT_TAKEN = "setting-not-taken"
+    NOT_ENCLOSED = "not-enclosed"
+    BASE_DRIFT = "base-drift"
+    TOO_FEW_BLOCKS = "too-few-blocks"
+    NOT_ENOUGH_DATA = "not-enough-data"
+    NO_CONTROL = "no-control"
+    COMPILERS_DIFFER = "compilers-differ"
+    """Ready-made servers were built by different compilers."""
+    CLIENT_HEAVY = "client-heavy"
+
+    # Figures are imprecise.
+    TARGET_NOT_MET = "target-not-met"
+    STOPPED_EARLY = "stopped-early"
+    STEAL = "steal"
+    OTHER_LOAD = "other-load"
+    MEMORY_PRESSURE = "memory-pressure"
+    THROTTLED = "throttled"
+    HOT = "hot"
+    HYBRID_CPU = "hybrid-cpu"
+    STALLS = "stalls"
+    TWO_HUMPED = "two-humped"
+    OUTLIERS = "outliers"
+    SHORT_STEPS = "short-steps"
+
+    # Something was left out.
+    LEFT_OUT = "left-out"
+    """A subject takes no part."""
+    SETS_MISSING = "sets-missing"
+    STEPS_LEFT_OUT = "steps-left-out"
+    VARYING_ANSWERS = "varying-answers"
+    STEP_UNKNOWN = "step-unknown"
+    UNUSABLE_VALUES = "unusable-values"
+    NOT_OBSERVED = "not-observed"
+    COUNTER_MISSING = "counter-missing"
+
+    # What was measured, and how.
+    IDENTICAL = "identical"
+    """A candidate is byte for byte the base, and runs as it does."""
+    LOW_COVERAGE = "low-coverage"
+    FUNCTIONS_CHANGED = "functions-changed"
+    UNITS_WITHOUT_PROFILE = "units-without-profile"
+    ASYNCHRONOUS_COMMITS = "asynchronous-commits"
+    COLD = "cold"
+    """Servers were measured cold."""
+    ONE_SERVER = "one-server"
+    """One server was up at a time."""
+    SETTINGS_DIFFER = "settings-differ"
+    SETTING_DROPPED = "setting-dropped"
+    SETTING_TRANSLATED = "setting-translated"
+    SETTING_IGNORED = "setting-ignored"
+    OBSERVED_SETTINGS = "observed-settings"
+    AWAKE = "awake"
+    SLOW_OPERATIONS = "slow-operations"
+    """Fresh clients measured a set, though others had short slices."""
+    STALLED_TRIAL = "stalled-trial"
+    """Fresh clients measured one trial of a set, and no other."""
+    ONE_BY_ONE = "one-by-one"
+    """Drivers of a set took no turns, since they would not fit."""
+    SUITE_NOTE = "suite-note"
+    OTHER_LOCALE = "other-locale"
+    JOINED = "joined"
+    SHORT_SLICES = "short-slices"
+    """Sets were measured in short slices."""
+    INTERLEAVED_STEPS = "interleaved-steps"
+    """Embedded drivers took turns, step by step."""
+    UNSETTLED = "unsettled"
+    WAITED = "waited"
+    NOT_MEASURED = "not-measured"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warning:
-    """Something a reader should know of a run. ``code`` is stable, for programs."""
+    """Something a reader should know of a run.
+
+    ``code`` is a ``Code``, or another hone's: stable, for programs.
+    """
 
     code: str
     text: str
@@ -357,7 +432,7 @@ class Run:
     @property
     def in_short_slices(self) -> bool:
         """Whether sets were measured in short slices, as declared or as hone chose."""
-        chosen = self._carries(SHORT_SLICES) or self._carries(INTERLEAVED_STEPS)
+        chosen = self._carries(Code.SHORT_SLICES) or self._carries(Code.INTERLEAVED_STEPS)
         return self.declared.short_slices or chosen
 
     @property
@@ -366,14 +441,14 @@ class Run:
 
         Some blocks of such a set may have been measured in short slices before.
         """
-        codes = (SLOW_OPERATIONS, ONE_BY_ONE)
+        codes = (Code.SLOW_OPERATIONS, Code.ONE_BY_ONE)
         slow = (warning.step for warning in self.warnings if warning.code in codes)
         return frozenset(name for name in slow if name is not None)
 
     @property
     def one_server(self) -> bool:
         """Whether one server was up at a time, as declared or as hone chose."""
-        return self.declared.one_server or self._carries(ONE_SERVER)
+        return self.declared.one_server or self._carries(Code.ONE_SERVER)
 
     def _carries(self, code: str) -> bool:
         return any(warning.code == code for warning in self.warnings)
@@ -395,7 +470,7 @@ class Run:
         return {
             warning.subject: warning.text
             for warning in self.warnings
-            if warning.code == REJECTED and warning.subject is not None
+            if warning.code == Code.REJECTED and warning.subject is not None
         }
 
     @property

@@ -36,7 +36,7 @@ from dbhone.measurement.invocation_rows import (
     sliced_of,
 )
 from dbhone.measurement.record import (
-    REJECTED,
+    Code,
     Invocation,
     Run,
     RunningServer,
@@ -257,7 +257,7 @@ class Store:
         )
         rejections = (
             sa.select(WARNINGS.c.run_id, WARNINGS.c.subject)
-            .where(WARNINGS.c.code == REJECTED)
+            .where(WARNINGS.c.code == Code.REJECTED)
             .order_by(WARNINGS.c.id)
         )
         with self._database.reading("reading the list of runs") as connection:

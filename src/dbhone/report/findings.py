@@ -35,7 +35,7 @@ from dbhone.measurement.metric import (
     THROUGHPUT,
     Metric,
 )
-from dbhone.measurement.record import Run, Subject, Warning
+from dbhone.measurement.record import Code, Run, Subject, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.series import Observation
 from dbhone.report.context import serves
@@ -174,7 +174,7 @@ def _how(whole: Joined) -> Warning:
     unlike = joined(whole.unlike_sets)
     without = f"; left out: {unlike}, as only some runs had to measure by fresh clients there"
     return Warning(
-        code="joined",
+        code=Code.JOINED,
         text=f"{joined([part.title for part in whole.parts])} were joined{how}; figures that are no"
         f" ratios are of different hours{without if unlike else ''}",
     )
@@ -224,7 +224,7 @@ def unmeasured(
     missing = [*_metrics(run, samples), *_median_series(run, observed, drawn)]
     if not missing:
         return ()
-    return (Warning(code="not-measured", text=f"not measured: {', '.join(missing)}"),)
+    return (Warning(code=Code.NOT_MEASURED, text=f"not measured: {', '.join(missing)}"),)
 
 
 def _metrics(run: Run, samples: SampleArray) -> Iterator[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from dbhone.analysis.gravity import COMPILERS_DIFFER
 from dbhone.analysis.trust import TrustGrade
 from dbhone.analysis.verdict import (
     MINIMUM_BLOCKS,
@@ -23,7 +22,7 @@ from dbhone.analysis.verdict import (
     possible_range,
 )
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Role, Run, Subject
+from dbhone.measurement.record import Code, Role, Run, Subject
 from dbhone.report.context import serves, short_names
 from dbhone.report.findings import Findings
 from dbhone.report.nothing_measured import why
@@ -106,7 +105,7 @@ def _left_out(scores: Sequence[Summary]) -> str:
 
 def _of_compilers(findings: Findings) -> str:
     """Return a sentence on versions that were not compiled alike, as ready-made ones are not."""
-    if all(warning.code != COMPILERS_DIFFER for warning in findings.warnings):
+    if all(warning.code != Code.COMPILERS_DIFFER for warning in findings.warnings):
         return ""
     return (
         " The versions were built by different compilers, which may be the cause of what changed"

@@ -16,7 +16,7 @@ from dbhone.measurement.metric import (
     THROUGHPUT,
     Metric,
 )
-from dbhone.measurement.record import COLD, Group, Role, Subject
+from dbhone.measurement.record import Code, Group, Role, Subject
 from dbhone.report.context import EMPTY, ReportContext, group_name, label, serves, subject_rows
 from dbhone.report.latencies import PERCENTILES, is_batch
 from dbhone.report.table import Cell, Row, Table, columns, text_columns
@@ -301,7 +301,7 @@ def _is_ordered(subject: Subject) -> bool:
 def _of_starts(context: ReportContext) -> Iterator[str]:
     if not serves(context.run.steps):
         return
-    if any(warning.code == COLD for warning in context.run.warnings):
+    if any(warning.code == Code.COLD for warning in context.run.warnings):
         yield (
             "Every single measurement has a server of its own, just started on a fresh copy of "
             "the same data, which is on the disk only. Nothing is warmed up."

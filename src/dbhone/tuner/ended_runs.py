@@ -7,9 +7,8 @@ import tomllib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from dbhone.experiment.participants import LEFT_OUT
 from dbhone.experiment.subjects import CONTROL
-from dbhone.measurement.record import Run, RunState
+from dbhone.measurement.record import Code, Run, RunState
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import RunSummary, Store
 from dbhone.tuner.request import Request
@@ -60,7 +59,7 @@ def has_ended(run: Run) -> bool:
         return True
     candidates = set(run.declared.subjects) - {BASE, CONTROL}
     broken = set(run.broken_subjects)
-    left_out = {warning.subject for warning in run.warnings if warning.code == LEFT_OUT}
+    left_out = {warning.subject for warning in run.warnings if warning.code == Code.LEFT_OUT}
     return (
         run.state is RunState.FAILED
         and not broken.isdisjoint(candidates)

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence, Set
 
 from dbhone.analysis.selection import stage_ratio
 from dbhone.compilation.inputs import USUAL_COMPILER
-from dbhone.experiment.participants import LEFT_OUT
-from dbhone.measurement.record import Run
+from dbhone.measurement.record import Code, Run
 from dbhone.measurement.series import Observation
 from dbhone.measurement.store import Store
 from dbhone.report.page import Page, build_page
@@ -111,7 +110,7 @@ def _absent(choosing: Sequence[EndedRun], measured: Set[str]) -> Iterator[tuple[
     for ended in choosing:
         for warning in ended.run.warnings:
             name = warning.subject
-            if warning.code == LEFT_OUT and name is not None and name not in measured:
+            if warning.code == Code.LEFT_OUT and name is not None and name not in measured:
                 yield name, warning.text.removeprefix(f"{name} was left out: ")
         for subject in ended.run.subjects:
             if subject.broken is not None and subject.name not in {BASE, *measured}:

@@ -32,7 +32,7 @@ from dbhone.experiment.load import experiment_of, recorded
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.participants import left_out_warning
 from dbhone.experiment.run_lifecycle import begin, take_over
-from dbhone.measurement.record import REJECTED, Run, Warning
+from dbhone.measurement.record import Code, Run, Warning
 from dbhone.measurement.sample_array import Array
 from dbhone.measurement.store import Store
 from dbhone.session import Session
@@ -270,9 +270,9 @@ def keep_rejection(request: Request, run: Run, store: Store) -> Run:
     if reason == run.rejected.get(candidate):
         return run
     if reason is None:
-        store.withdraw_warning(run.id, REJECTED, candidate)
+        store.withdraw_warning(run.id, Code.REJECTED, candidate)
     else:
-        store.add_warning(run.id, Warning(code=REJECTED, text=reason, subject=candidate))
+        store.add_warning(run.id, Warning(code=Code.REJECTED, text=reason, subject=candidate))
     return store.run(run.id)
 
 
