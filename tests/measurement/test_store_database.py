@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from dbhone.errors import HoneError, MachineError, StoreBusyError, StoreError, UsageError
-from dbhone.measurement import database
+from dbhone.measurement import database, migrations
 from dbhone.measurement.record import Role, RunState
 from dbhone.measurement.store import Store
 from dbhone.measurement.tables import METADATA, SCHEMA
@@ -46,11 +49,16 @@ def execute(path: Path, *statements: str) -> list[tuple[object, ...]]:
         connection.close()
 
 
-def test_the_migrations_make_the_tables_that_the_code_knows(path: Path) -> None:
+def differences(path: Path) -> list[object]:
     engine = sa.create_engine(f"sqlite:///{path}")
     with engine.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
+        found = compare_metadata(MigrationContext.configure(connection), METADATA)
     engine.dispose()
+    return list(found)
+
+
+def test_a_new_store_has_the_tables_that_the_code_knows(path: Path) -> None:
+    assert differences(path) == []
     (index,) = execute(path, "SELECT sql FROM sqlite_schema WHERE name LIKE '%that_count'")
     assert str(index[0]).endswith("WHERE superseded IS 0")
     (table,) = execute(path, "SELECT sql FROM sqlite_schema WHERE name = 'measurements'")
@@ -64,15 +72,15 @@ def test_the_newest_migration_is_the_schema_of_the_code() -> None:
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """A store that an older hone wrote, with a run and its measurements."""
+    """A store with the tables of 0.1.0, with a run and its measurements."""
     path = tmp_path / "old.db"
     connection = sqlite3.connect(path)
-    connection.executescript(Path(__file__).with_name("store_0006.sql").read_text())
+    connection.executescript(Path(__file__).with_name("store_0012.sql").read_text())
     connection.close()
     return path
 
 
-def test_an_older_store_is_brought_up_to_date_and_keeps_all_it_had(old: Path) -> None:
+def test_a_store_of_the_first_release_is_read_with_all_it_has(old: Path) -> None:
     with Store.open(old) as store:
         run = store.run(1)
         assert run.subjects == (subject("rel", Role.BASE), subject("pgo"))
@@ -95,46 +103,60 @@ def test_an_older_store_is_brought_up_to_date_and_keeps_all_it_had(old: Path) ->
     assert len(execute(old, "SELECT latency_p95, threads FROM results")) == 9
 
 
-def test_of_an_older_stores_refused_transactions_their_share_is_told(old: Path) -> None:
-    execute(
-        old,
-        "UPDATE steps SET step_key = '' WHERE id = 1",
-        "UPDATE measurements SET errors = 4 WHERE invocation_id = 1",
-        "UPDATE measurements SET errors = 0 WHERE invocation_id = 2",
-        "INSERT INTO slices VALUES (1, 0, 0, 0.0, 0.5, 500, 500, FALSE)",
-        "INSERT INTO slices VALUES (1, 1, 0, 0.5, 0.5, 40, 3, TRUE)",
-        "INSERT INTO slices VALUES (1, 2, 0, 1.0, 0.5, 36, 1, TRUE)",
-    )
+def test_a_store_of_the_first_release_gets_the_same_tables_as_a_new_one(
+    old: Path, path: Path
+) -> None:
     Store.open(old).close()
-    shares = "SELECT invocation_id, step_id, refused_share FROM measurements ORDER BY 1, 2"
-    known = [(1, 1, 0.05), (2, 1, 0.0), (2, 2, 0.0), (2, 3, 0.0)]
-    assert [row for row in execute(old, shares) if row[2] is not None] == known
-    assert execute(old, "SELECT count(refused_share) FROM results") == [(4,)]
-
-
-def test_an_older_store_is_the_same_as_a_new_one(old: Path, path: Path) -> None:
-    Store.open(old).close()
+    assert differences(old) == []
     shape = "SELECT type, name, tbl_name FROM sqlite_schema ORDER BY 1, 2"
     assert execute(old, shape) == execute(path, shape)
-    for table in METADATA.tables:
+    for table in (*METADATA.tables, "results"):
         columns = f"SELECT name, type, \"notnull\", pk FROM pragma_table_info('{table}')"
-        assert execute(old, columns) == execute(path, columns)
+        assert sorted(execute(old, columns)) == sorted(execute(path, columns))
+
+
+_NEXT = """
+import sqlalchemy as sa
+from alembic import op
+
+revision, down_revision = "next", "{SCHEMA}"
+
+def upgrade():
+    op.add_column("runs", sa.Column("remark", sa.Text, server_default="none"))
+"""
+
+
+@pytest.fixture
+def next_migration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The migration by which a next hone brings a store up to date."""
+    folder = tmp_path / "migrations"
+    shutil.copytree(Path(migrations.__file__).parent, folder)
+    (folder / "versions" / "next.py").write_text(_NEXT.replace("{SCHEMA}", SCHEMA))
+    config = Config()
+    config.set_main_option("script_location", str(folder))
+    monkeypatch.setattr(database, "migrations", lambda: config)
+    monkeypatch.setattr(database, "SCHEMA", "next")
+    return folder / "versions" / "next.py"
+
+
+@pytest.mark.usefixtures("next_migration")
+def test_an_older_store_is_brought_up_to_date_and_keeps_all_it_had(old: Path) -> None:
+    with Store.open(old) as store:
+        assert store.run(1).finished_at == MOMENT
+        assert len(columns(store.samples(1)).block) == 6
+    assert execute(old, "SELECT version_num FROM alembic_version") == [("next",)]
+    assert execute(old, "SELECT remark FROM runs") == [("none",)]
 
 
 def test_an_upgrade_that_fails_leaves_the_older_store_as_it_was(
-    old: Path, monkeypatch: pytest.MonkeyPatch
+    old: Path, next_migration: Path
 ) -> None:
-    from alembic import op
-
-    def fail(*_: object) -> None:
-        raise sa.exc.InvalidRequestError("the column cannot be added")
-
+    with next_migration.open("a") as file:
+        file.write('    op.execute("UPDATE runs SET no_column = 1")\n')
     shape = "SELECT sql FROM sqlite_schema ORDER BY name"
     before = execute(old, shape, "SELECT * FROM results")
-    with monkeypatch.context() as patch:
-        patch.setattr(op, "add_column", fail)
-        with pytest.raises(StoreError, match="bringing its tables up to date"):
-            Store.open(old)
+    with pytest.raises(StoreError, match="bringing its tables up to date"):
+        Store.open(old)
     assert execute(old, shape, "SELECT * FROM results") == before
 
 
@@ -185,13 +207,11 @@ def test_a_store_of_a_newer_hone_is_left_alone(path: Path) -> None:
 def test_a_migration_that_fails_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from alembic import op
-
-    def fail(_statement: object) -> None:
-        raise sa.exc.InvalidRequestError("the view cannot be made")
+    def fail(*_: object) -> None:
+        raise sa.exc.InvalidRequestError("its revision cannot be noted")
 
     with monkeypatch.context() as patch:
-        patch.setattr(op, "execute", fail)
+        patch.setattr(command, "stamp", fail)
         with pytest.raises(StoreError, match="bringing its tables up to date"):
             Store.open(tmp_path / "store.db")
     assert execute(tmp_path / "store.db", "SELECT name FROM sqlite_schema") == []
@@ -387,15 +407,16 @@ class TestReading:
             Store.open_to_read(tmp_path / "store.db")
         assert (tmp_path / "store.db").read_bytes() == b""
 
+    @pytest.mark.usefixtures("next_migration")
     def test_an_older_store_is_told_and_left_as_it_is(self, old: Path) -> None:
         before = old.read_bytes()
-        with pytest.raises(StoreError, match=r"by an older hone .* revision 0006") as caught:
+        with pytest.raises(StoreError, match=r"by an older hone .* revision 0012") as caught:
             Store.open_to_read(old)
         assert "'hone runs' brings it up to date" in str(caught.value.hint)
         assert old.read_bytes() == before
 
     def test_a_store_of_before_the_first_release_is_refused(self, old: Path) -> None:
-        execute(old, "UPDATE alembic_version SET version_num = '0005'")
+        execute(old, "UPDATE alembic_version SET version_num = '0011'")
         for opening in (Store.open_to_read, Store.open):
             with pytest.raises(StoreError, match=r"was written before hone 0\.1\.0") as caught:
                 opening(old)
@@ -470,9 +491,10 @@ def read(path: Path) -> Store:
     return store
 
 
-def test_tables_that_are_not_those_of_their_revision_are_told_with_a_next_step(path: Path) -> None:
-    execute(path, "UPDATE alembic_version SET version_num = '0006'")
+@pytest.mark.usefixtures("next_migration")
+def test_tables_that_are_not_those_of_their_revision_are_told_with_a_next_step(old: Path) -> None:
+    execute(old, "ALTER TABLE runs ADD COLUMN remark TEXT")
     with pytest.raises(StoreError, match="duplicate column name") as caught:
-        Store.open(path)
+        Store.open(old)
     assert caught.value.hint is not None
     assert "move the file away" in caught.value.hint

@@ -23,7 +23,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from dbhone.errors import HoneError, StoreBusyError, StoreError, UsageError, disk_full
 from dbhone.home import check_local
-from dbhone.measurement.tables import SCHEMA
+from dbhone.measurement.tables import SCHEMA, make_tables
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -291,11 +291,14 @@ def _migrate(url: sa.URL) -> None:
 def _upgrade(connection: sa.Connection, url: sa.URL, version: str | None) -> None:
     from alembic import command  # noqa: PLC0415 - slow to load, and seldom needed
 
-    if version is not None:
-        _check_known(version, url)
     config = migrations()
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    if version is None:
+        make_tables(connection)
+        command.stamp(config, "head")
+    else:
+        _check_known(version, url)
+        command.upgrade(config, "head")
 
 
 def _check_known(version: str, url: sa.URL) -> None:

@@ -1,7 +1,8 @@
 """The store's tables, as SQLAlchemy Core sees them.
 
-``migrations/`` makes them; a test holds the two together. No name is a reserved word, so that
-people can write plain SQL (``docs/store.md``). Measurements are wide: a column for each metric.
+A new store is made with them; ``migrations/`` makes them out of an older store's, and a test holds
+the two together. No name is a reserved word, so that people can write plain SQL
+(``docs/store.md``). Measurements are wide: a column for each metric.
 """
 
 from __future__ import annotations
@@ -239,3 +240,28 @@ SLICES = sa.Table(
     sa.Column("counted", sa.Boolean, nullable=False),
     sqlite_with_rowid=False,
 )
+
+_RESULTS = (
+    sa.select(
+        MEASUREMENTS.c.run_id,
+        INVOCATIONS.c.block,
+        SUBJECTS.c.name.label("subject"),
+        SUBJECTS.c.role,
+        STEPS.c.set_name,
+        STEPS.c.step_key,
+        STEPS.c.step_group,
+        STEPS.c.in_sample,
+        STEPS.c.threads,
+        *(MEASUREMENTS.c[metric.name] for metric in FIGURES),
+    )
+    .join(INVOCATIONS, INVOCATIONS.c.id == MEASUREMENTS.c.invocation_id)
+    .join(SUBJECTS, SUBJECTS.c.id == INVOCATIONS.c.subject_id)
+    .join(STEPS, STEPS.c.id == MEASUREMENTS.c.step_id)
+    .where(COUNTS)
+)
+
+
+def make_tables(connection: sa.Connection) -> None:
+    """Make the tables in an empty database, and the view ``results`` for people."""
+    METADATA.create_all(connection, checkfirst=False)
+    connection.execute(sa.text(f"CREATE VIEW results AS {_RESULTS.compile(connection)}"))

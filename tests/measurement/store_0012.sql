@@ -3,7 +3,7 @@ CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 );
-INSERT INTO "alembic_version" VALUES('0006');
+INSERT INTO "alembic_version" VALUES('0012');
 CREATE TABLE invocations (
 	id INTEGER NOT NULL,
 	run_id INTEGER NOT NULL,
@@ -48,21 +48,21 @@ CREATE TABLE measurements (
 	throughput DOUBLE NOT NULL,
 	cpu_seconds DOUBLE,
 	instructions DOUBLE,
-	peak_memory_bytes DOUBLE, latency_p50 DOUBLE, latency_p95 DOUBLE, latency_p99 DOUBLE, client_cpu_seconds DOUBLE, context_switches DOUBLE, bytes_read DOUBLE, bytes_written DOUBLE, errors DOUBLE,
+	peak_memory_bytes DOUBLE, latency_p50 DOUBLE, latency_p95 DOUBLE, latency_p99 DOUBLE, client_cpu_seconds DOUBLE, context_switches DOUBLE, bytes_read DOUBLE, bytes_written DOUBLE, system_seconds DOUBLE, refused_share DOUBLE,
 	CONSTRAINT pk_measurements PRIMARY KEY (run_id, invocation_id, step_id),
 	CONSTRAINT fk_measurements_run_id FOREIGN KEY(run_id) REFERENCES runs (id),
 	CONSTRAINT fk_measurements_invocation_id FOREIGN KEY(invocation_id) REFERENCES invocations (id),
 	CONSTRAINT fk_measurements_step_id FOREIGN KEY(step_id) REFERENCES steps (id)
 ) WITHOUT ROWID;
-INSERT INTO "measurements" VALUES(1,1,1,2.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
-INSERT INTO "measurements" VALUES(1,1,2,3.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
-INSERT INTO "measurements" VALUES(1,1,3,4.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
-INSERT INTO "measurements" VALUES(1,2,1,2.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
-INSERT INTO "measurements" VALUES(1,2,2,3.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
-INSERT INTO "measurements" VALUES(1,2,3,4.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
-INSERT INTO "measurements" VALUES(1,3,1,3.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
-INSERT INTO "measurements" VALUES(1,3,2,4.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
-INSERT INTO "measurements" VALUES(1,3,3,5.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "measurements" VALUES(1,1,1,2.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "measurements" VALUES(1,1,2,3.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "measurements" VALUES(1,1,3,4.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "measurements" VALUES(1,2,1,2.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "measurements" VALUES(1,2,2,3.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "measurements" VALUES(1,2,3,4.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "measurements" VALUES(1,3,1,3.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "measurements" VALUES(1,3,2,4.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "measurements" VALUES(1,3,3,5.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
 CREATE TABLE outputs (
 	invocation_id INTEGER NOT NULL,
 	zlib BLOB NOT NULL,
@@ -93,12 +93,12 @@ CREATE TABLE runs (
 	machine_id INTEGER NOT NULL,
 	hone_version TEXT NOT NULL,
 	stopped_by TEXT,
-	error TEXT,
+	error TEXT, waited_seconds DOUBLE DEFAULT '0' NOT NULL,
 	CONSTRAINT pk_runs PRIMARY KEY (id),
 	CONSTRAINT fk_runs_machine_id FOREIGN KEY(machine_id) REFERENCES machines (id)
 );
 INSERT INTO "runs" VALUES(1,'Does it pay?','title = "Does it pay?"
-','try','done','5e5510','2026-02-28 23:50:00.000001','2026-02-28 23:59:59.123456',9.5,'speedtest1','quick',1099511627776,0.02,480.0,5,30,1,'0.1.0','target',NULL);
+','try','done','5e5510','2026-02-28 23:50:00.000001','2026-02-28 23:59:59.123456',9.5,'speedtest1','quick',1099511627776,0.02,480.0,5,30,1,'0.1.0','target',NULL,0.0);
 CREATE TABLE series (
 	invocation_id INTEGER NOT NULL, 
 	quantity TEXT NOT NULL, 
@@ -163,13 +163,13 @@ CREATE TABLE subjects (
 	trained_on JSON NOT NULL,
 	training_seconds DOUBLE,
 	profile_coverage DOUBLE,
-	broken TEXT, settings JSON, timings JSON, levers JSON, defaults JSON,
+	broken TEXT, settings JSON, timings JSON, levers JSON, defaults JSON, inputs JSON, layout JSON, running JSON,
 	CONSTRAINT pk_subjects PRIMARY KEY (id),
 	CONSTRAINT fk_subjects_run_id FOREIGN KEY(run_id) REFERENCES runs (id),
 	CONSTRAINT uq_subjects_run_id_name UNIQUE (run_id, name)
 );
-INSERT INTO "subjects" VALUES(1,1,0,'rel','base','sqlite','3.40.1','apt:sqlite3','50','rel+pgo','gcc 12.2.0','["-O2", "-fprofile-use"]','b1','/home/builds/b1',12.5,1400000,'["main"]',3.25,0.5,NULL,NULL,NULL,NULL,NULL);
-INSERT INTO "subjects" VALUES(2,1,1,'pgo','candidate','sqlite','3.40.1','apt:sqlite3','50','rel+pgo','gcc 12.2.0','["-O2", "-fprofile-use"]','b1','/home/builds/b1',12.5,1400000,'["main"]',3.25,0.5,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "subjects" VALUES(1,1,0,'rel','base','sqlite','3.40.1','apt:sqlite3','50','rel+pgo','gcc 12.2.0','["-O2", "-fprofile-use"]','b1','/home/builds/b1',12.5,1400000,'["main"]',3.25,0.5,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "subjects" VALUES(2,1,1,'pgo','candidate','sqlite','3.40.1','apt:sqlite3','50','rel+pgo','gcc 12.2.0','["-O2", "-fprofile-use"]','b1','/home/builds/b1',12.5,1400000,'["main"]',3.25,0.5,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
 CREATE TABLE warnings (
 	id INTEGER NOT NULL,
 	run_id INTEGER NOT NULL,
@@ -205,7 +205,8 @@ SELECT
     measurements.context_switches,
     measurements.bytes_read,
     measurements.bytes_written,
-    measurements.errors
+    measurements.refused_share,
+    measurements.system_seconds
 FROM measurements
 JOIN invocations ON invocations.id = measurements.invocation_id
 JOIN subjects ON subjects.id = invocations.subject_id
