@@ -291,3 +291,17 @@ def test_a_folder_that_may_have_changed_is_no_tree_that_is_known(
     change(folder)
     known = unchanged_tree(reference, session.home)
     assert known == (None if is_another else tree)
+
+
+def test_a_folder_that_changes_while_it_is_fetched_is_no_tree_that_is_known(
+    session: Session, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def edit_and_digest(tree: Path) -> str:
+        time.sleep(0.01)  # the clock of file systems is coarser than the other
+        (folder / "new.c").touch()
+        return digest_of_tree(tree)
+
+    monkeypatch.setattr("dbhone.source.tree.digest_of_tree", edit_and_digest)
+    tree = get(session, f"dir:{folder}")
+    assert not (tree.path / "new.c").exists()
+    assert unchanged_tree(tree.resolved, session.home) is None

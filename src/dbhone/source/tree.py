@@ -39,8 +39,9 @@ class SourceTree:
 
     ``reference`` is what the user wrote; ``resolved`` a reference that means this tree for ever
     (unless its kind is ``dir``), such as ``git:URL@COMMIT``; ``digest`` that of the content;
-    ``path`` the tree's root, which is read-only: a build compiles elsewhere. Files have the times
-    of modification that they came with, which ``make`` compares; a copy must keep them.
+    ``path`` the tree's root, which is read-only: a build compiles elsewhere; ``fetched_at`` is when
+    its fetch began. Files have the times of modification that they came with, which ``make``
+    compares; a copy must keep them.
 
     A tree that was derived from another has that one's references. ``change`` says what was done
     to it, and ``origin`` is the digest of the other; both are empty of a tree that was fetched.
@@ -119,7 +120,8 @@ def last_tree(text: str, home: Home) -> SourceTree | None:
 def unchanged_tree(text: str, home: Home) -> SourceTree | None:
     """Return the tree that a reference means, None if it must be fetched or may have changed.
 
-    A folder has not changed if nothing in it has since it was copied, by the times of its inodes.
+    A folder has not changed if nothing in it has since hone began to copy it, by the times of its
+    inodes.
     """
     reference = parse_reference(text)
     tree, look = _recall(reference, home), kind_of(reference.kind).look
@@ -171,13 +173,14 @@ def publish_tree(
     *,
     reference: str,
     resolved: str,
+    fetched_at: datetime | None = None,
     change: str = "",
     origin: str = "",
 ) -> SourceTree:
     """Freeze the folder ``tree`` in ``draft``, and publish it by its digest.
 
-    The other words are those of SourceTree. ``draft`` is used up. Raises SourceError if the tree is
-    empty.
+    The other words are those of SourceTree; ``fetched_at`` is now if it is None. ``draft`` is used
+    up. Raises SourceError if the tree is empty.
     """
     tree = draft / "tree"
     if not any(tree.iterdir()):
@@ -189,7 +192,7 @@ def publish_tree(
         resolved=resolved,
         digest=digest,
         path=final / "tree",
-        fetched_at=datetime.now(UTC),
+        fetched_at=fetched_at or datetime.now(UTC),
         change=change,
         origin=origin,
     )
@@ -205,6 +208,7 @@ def publish_tree(
 def _fetch(
     reference: SourceReference, home: Home, scratch: Path, *, refresh: bool, notify: Notify
 ) -> SourceTree:
+    began = datetime.now(UTC)
     draft, work = scratch / "draft", scratch / "scratch"
     tree = draft / "tree"
     tree.mkdir(parents=True)
@@ -223,7 +227,9 @@ def _fetch(
     for link in links_out(tree):
         name = link.relative_to(tree)
         notify(f"the link {name} leads out of the tree; what it leads to is not part of it")
-    published = publish_tree(draft, home, reference=reference.text, resolved=resolved)
+    published = publish_tree(
+        draft, home, reference=reference.text, resolved=resolved, fetched_at=began
+    )
     _remember(published, reference, home)
     log.unlink(missing_ok=True)
     return published
