@@ -24,7 +24,7 @@ from dbhone.experiment.planning import plan_builds
 from dbhone.experiment.target import training_workload
 from dbhone.measurement.record import Role
 from dbhone.session import Session
-from dbhone.source.derive import apply_edits
+from dbhone.source.derive import for_build
 from dbhone.source.tree import SourceTree
 from dbhone.workload.task import Scale
 from dbhone.workload.workload import Workload
@@ -146,7 +146,7 @@ def test_a_build_of_a_tree_that_is_changed_first_is_kept_too(
 
     monkeypatch.setattr(estimates, "load_dbms", lambda _: Edited())
     assert kept(estimator, subject()) == 0
-    changed = apply_edits(tree, (edit,), session, lambda _: None)
+    changed = for_build(tree, Edited(), "1").make(session, lambda _: None)
     spec = make_spec(changed, "pgo", pass_=Pass.INSTRUMENT, dbms=Edited())
     builder.make(spec, session, lambda _: None)
     assert kept(estimator, subject()) == 1

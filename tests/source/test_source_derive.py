@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from dbhone.dbms._compatibility import edits_of, table
-from dbhone.dbms.base import Edit
+from dbhone.dbms._compatibility import table
+from dbhone.dbms.myrocks import PLUGIN as MYROCKS
 from dbhone.errors import NoSpaceError, SourceError
 from dbhone.session import Session
-from dbhone.source.derive import apply_edits, find_edited, find_unpacked, unpack_server
+from dbhone.source.derive import Derivation, find_unpacked, for_build, unpack_server
 from dbhone.source.ready_made import find_server
 from dbhone.source.tree import SourceTree, kept_tree
 from tests.files import put
@@ -46,8 +46,8 @@ def make(root: Path, files: dict[str, str], session: Session) -> SourceTree:
     return get(session, f"dir:{root}")
 
 
-def myrocks(version: str = "5.6.35") -> tuple[Edit, ...]:
-    return edits_of("myrocks", version)
+def editing(tree: SourceTree, version: str = "5.6.35") -> Derivation:
+    return for_build(tree, MYROCKS, version)
 
 
 def test_what_a_tree_needs_makes_another_tree_and_leaves_the_first(
@@ -55,7 +55,7 @@ def test_what_a_tree_needs_makes_another_tree_and_leaves_the_first(
 ) -> None:
     tree = make(tmp_path / "release", BEFORE, session)
     notified: list[str] = []
-    found = apply_edits(tree, myrocks(), session, notified.append)
+    found = editing(tree).make(session, notified.append)
     for name, text in AFTER.items():
         assert (found.path / name).read_text() == text
     for name, text in BEFORE.items():
@@ -72,21 +72,33 @@ def test_what_a_tree_needs_makes_another_tree_and_leaves_the_first(
 
 def test_it_is_made_once_and_needs_nothing_more(tmp_path: Path, session: Session) -> None:
     tree = make(tmp_path / "release", BEFORE, session)
-    assert find_edited(tree, myrocks(), session.home) is None
+    assert editing(tree).find(session.home) is None
     notified: list[str] = []
-    first = apply_edits(tree, myrocks(), session, print)
-    again = apply_edits(tree, myrocks(), session, notified.append)
+    first = editing(tree).make(session, print)
+    again = editing(tree).make(session, notified.append)
     assert again.digest == first.digest
     assert notified == []
-    assert find_edited(tree, myrocks(), session.home) == kept_tree(first.digest, session.home)
-    assert apply_edits(first, myrocks(), session, print) is first
+    assert editing(tree).find(session.home) == kept_tree(first.digest, session.home)
+    assert editing(first).make(session, print) is first
 
 
 def test_other_versions_need_less(tmp_path: Path, session: Session) -> None:
     tree = make(tmp_path / "release", BEFORE, session)
-    found = apply_edits(tree, myrocks("8.0.32"), session, print)
+    found = editing(tree, "8.0.32").make(session, print)
     assert "env -i $" in (found.path / "storage/rocksdb/CMakeLists.txt").read_text()
     assert (found.path / SCRIPT).read_text() == AFTER[SCRIPT]
+
+
+def test_a_tree_with_edits_and_a_fix_is_one_tree(tmp_path: Path, session: Session) -> None:
+    tree = make(tmp_path / "release", BEFORE, session)
+    patch = put(tmp_path / "mine.patch", "--- /dev/null\n+++ b/mine.c\n@@ -0,0 +1 @@\n+int mine;\n")
+    found = for_build(tree, MYROCKS, "8.0.32", (str(patch),)).make(session, print)
+    assert (found.path / SCRIPT).read_text() == AFTER[SCRIPT]
+    assert (found.path / "mine.c").is_file()
+    assert found.origin == tree.digest
+    names = "nothing-written-into-the-tree, rocksdb-version"
+    assert found.label == f"{tree.resolved} with {names}, {patch}"
+    assert len(list(session.home.sources.glob("*/tree"))) == 2
 
 
 @pytest.mark.parametrize("edit", table()["edit"], ids=itemgetter("name"))
@@ -100,8 +112,8 @@ def test_a_tree_in_which_nothing_is_found_is_left_as_it_is(
     tmp_path: Path, session: Session, files: dict[str, str]
 ) -> None:
     tree = make(tmp_path / "release", files, session)
-    assert apply_edits(tree, myrocks(), session, print) is tree
-    assert find_edited(tree, myrocks(), session.home) is tree
+    assert editing(tree).make(session, print) is tree
+    assert editing(tree).find(session.home) is tree
 
 
 def test_a_disk_that_is_full_is_named_and_nothing_is_kept(
@@ -114,8 +126,8 @@ def test_a_disk_that_is_full_is_named_and_nothing_is_kept(
 
     monkeypatch.setattr(shutil, "copyfile", full)
     with pytest.raises(NoSpaceError, match=r"no space left on .* while changing dir:"):
-        apply_edits(tree, myrocks(), session, print)
-    assert find_edited(tree, myrocks(), session.home) is None
+        editing(tree).make(session, print)
+    assert editing(tree).find(session.home) is None
 
 
 def test_nothing_outside_is_changed(tmp_path: Path, session: Session) -> None:
@@ -126,7 +138,7 @@ def test_nothing_outside_is_changed(tmp_path: Path, session: Session) -> None:
     (root / SCRIPT).symlink_to(outside)
     tree = get(session, f"dir:{root}")
     with pytest.raises(SourceError, match=f"{SCRIPT} leads out of the source tree"):
-        apply_edits(tree, myrocks(), session, print)
+        editing(tree).make(session, print)
     assert outside.read_text() == BEFORE[SCRIPT]
 
 
@@ -135,7 +147,7 @@ def test_links_that_run_in_a_circle_are_left_as_they_are(tmp_path: Path, session
     (root / SCRIPT).parent.mkdir(parents=True)
     (root / SCRIPT).symlink_to(Path(SCRIPT).name)
     tree = get(session, f"dir:{root}")
-    assert apply_edits(tree, myrocks(), session, print) is tree
+    assert editing(tree).make(session, print) is tree
 
 
 def test_nothing_outside_is_made(tmp_path: Path, session: Session) -> None:
@@ -145,7 +157,7 @@ def test_nothing_outside_is_made(tmp_path: Path, session: Session) -> None:
     (root / "rocksdb/util/build_version.cc").symlink_to(tmp_path / "made.cc")
     tree = get(session, f"dir:{root}")
     with pytest.raises(SourceError, match="leads out of the source tree"):
-        apply_edits(tree, myrocks(), session, print)
+        editing(tree).make(session, print)
     assert not (tmp_path / "made.cc").exists()
 
 
@@ -155,7 +167,7 @@ def test_nothing_else_in_a_file_is_changed(tmp_path: Path, session: Session) -> 
     (root / SCRIPT).write_bytes(b"# \xe4\r\nbv=rocksdb/util/build_version.cc\n\t\r\n")
     (root / SCRIPT).chmod(0o755)
     tree = get(session, f"dir:{root}")
-    script = apply_edits(tree, myrocks(), session, print).path / SCRIPT
+    script = editing(tree).make(session, print).path / SCRIPT
     assert script.read_bytes() == b"# \xe4\r\nbv=/dev/null\n\t\r\n"
     assert script.stat().st_mode & 0o111
 

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from dbhone.dbms.base import load_dbms
 from dbhone.errors import MachineError, SourceError, UnknownName, UsageError
 from dbhone.session import Session
 from dbhone.source import fixes
 from dbhone.source.archive import unpack
-from dbhone.source.derive import apply_fixes
+from dbhone.source.derive import for_build
 from dbhone.source.fetch import FetchJob
 from dbhone.source.fixes import CLONE_VARIABLE, Fix, all_fixes, check_fix, fix_inputs
 from dbhone.source.tree import SourceTree, kept_tree, publish_tree
@@ -76,7 +77,7 @@ def a_fix(commit: str) -> Fix:
 def fixed(
     tree: SourceTree, session: Session, fix: str, *, dbms: str = "mysql", version: str = "8.0.18"
 ) -> SourceTree:
-    return apply_fixes(tree, (fix,), session, print, dbms=dbms, version=version)
+    return for_build(tree, load_dbms(dbms), version, (fix,)).make(session, print)
 
 
 @pytest.mark.usefixtures("upstream")

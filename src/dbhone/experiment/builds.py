@@ -42,7 +42,7 @@ from dbhone.host_lock import hold_host_lock, waiting_line
 from dbhone.instance import ready_made
 from dbhone.measurement.record import READY_MADE
 from dbhone.session import Session
-from dbhone.source.derive import apply_edits, apply_fixes, find_unpacked, unpack_server
+from dbhone.source.derive import find_unpacked, for_build, unpack_server
 from dbhone.source.ready_made import find_server
 from dbhone.source.tree import SourceTree, acquire, recall
 
@@ -218,12 +218,7 @@ class BuildService:
         tree, dbms = self.tree(inputs.source), load_dbms(inputs.dbms)
         with _naming_ready_made_servers(tree.path):
             version = dbms.version(tree.path)
-        tree = apply_edits(tree, dbms.edits(version), self.session, self.detail)
-        if not inputs.fixes:
-            return tree
-        return apply_fixes(
-            tree, inputs.fixes, self.session, self.detail, dbms=inputs.dbms, version=version
-        )
+        return for_build(tree, dbms, version, inputs.fixes).make(self.session, self.detail)
 
     def compile(self, inputs: BuildInputs, pass_: Pass, profile: Profile | None) -> BuildResult:
         """Return the build of one pass, making it unless it exists."""

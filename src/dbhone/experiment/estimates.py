@@ -38,7 +38,7 @@ from dbhone.experiment.plan import (
 from dbhone.experiment.target import training_workload
 from dbhone.home import Home
 from dbhone.instance import ready_made
-from dbhone.source.derive import find_edited, find_fixed, find_unpacked
+from dbhone.source.derive import find_unpacked, for_build
 from dbhone.source.tree import SourceTree, last_tree, recall, unchanged_tree
 from dbhone.workload.workload import Workload
 
@@ -163,13 +163,9 @@ class BuildEstimator:
         tree = self._unchanged_tree(inputs.source)
         if tree is None:
             return None
-        version = _version_of(inputs.dbms, tree)
-        edits = load_dbms(inputs.dbms).edits(version)
+        dbms, version = load_dbms(inputs.dbms), _version_of(inputs.dbms, tree)
         try:
-            edited = find_edited(tree, edits, self._home)
-            if edited is None:
-                return None
-            return find_fixed(edited, inputs.fixes, self._home, dbms=inputs.dbms, version=version)
+            return for_build(tree, dbms, version, inputs.fixes).find(self._home)
         except HoneError:
             return None  # the build will tell the user
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.dbms.base import Edit
+from dbhone.dbms.base import Dbms, Edit
 from dbhone.errors import SourceError, disk_full
 from dbhone.files import copy_tree, digest_of, make_writable, write_whole
 from dbhone.home import Home
@@ -27,74 +28,98 @@ from dbhone.source.tree import SourceTree, kept_tree, publish_tree
 from dbhone.untrusted_files import is_inside, remove_tree
 
 _DERIVED = "derived"
-_UNPACKED = ("the server inside",)
 
 
-def apply_edits(
-    tree: SourceTree, edits: Sequence[Edit], session: Session, notify: Notify
-) -> SourceTree:
-    """Return the tree with those edits that it needs: the tree itself, or one derived from it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derivation:
+    """A change to a copy of a tree.
 
-    The DBMS declares the edits. Raises SourceError if a file to be edited lies outside the tree.
+    ``inputs`` distinguish it from other changes of the same tree; without any, nothing is changed.
+    ``label`` says in reports what is changed. ``change`` is given the copy.
     """
-    needed = _needed(tree.path, edits)
-    if not needed:
-        return tree
 
-    def change(root: Path) -> None:
-        for edit in needed:
+    tree: SourceTree
+    inputs: tuple[str, ...]
+    label: str
+    change: Callable[[Path, Session, Notify], None]
+
+    def find(self, home: Home) -> SourceTree | None:
+        """Return the derived tree, None if it was not derived yet."""
+        if not self.inputs:
+            return self.tree
+        try:
+            digest = json.loads(self._record(home).read_text())["digest"]
+        except (OSError, ValueError, KeyError):
+            return None
+        return kept_tree(str(digest), home)
+
+    def make(self, session: Session, notify: Notify) -> SourceTree:
+        """Return the tree, derived now or before. Raises what ``change`` raises."""
+        known = self.find(session.home)
+        if known is not None:
+            return known
+        scratch = session.workdir("derived")
+        try:
+            derived = self._derive(scratch / "draft", session, notify)
+        except OSError as error:
+            full = disk_full(error, f"changing {self.tree.reference}")
+            raise full or SourceError(f"cannot change {self.tree.reference}: {error}") from error
+        finally:
+            with contextlib.suppress(OSError):
+                remove_tree(scratch)
+        record = self._record(session.home)
+        record.parent.mkdir(exist_ok=True)
+        write_whole(record, json.dumps({"digest": derived.digest}) + "\n")
+        return derived
+
+    def _derive(self, draft: Path, session: Session, notify: Notify) -> SourceTree:
+        copy = draft / "tree"
+        copy_tree(self.tree.path, copy)
+        make_writable(copy)
+        self.change(copy, session, notify)
+        return publish_tree(
+            draft,
+            session.home,
+            reference=self.tree.reference,
+            resolved=self.tree.resolved,
+            change=self.tree.change + self.label,
+            origin=self.tree.digest,
+        )
+
+    def _record(self, home: Home) -> Path:
+        name = digest_of({"source": self.tree.digest, "inputs": list(self.inputs)})
+        return home.sources / _DERIVED / f"{name}.json"
+
+
+def for_build(
+    tree: SourceTree, dbms: Dbms, version: str, fixes: tuple[str, ...] = ()
+) -> Derivation:
+    """Return what makes of a tree the one that is built: the edits that it needs, then fixes.
+
+    The DBMS declares the edits. ``fixes`` are names of fixes, and paths of patches. Raises
+    SourceError if a file to be edited lies outside the tree, and UsageError for a fix that is not
+    for this version. Making the tree raises MachineError where there is no clone to take a fix
+    from, and SourceError with the log for a fix that the clone lacks or that does not apply.
+    """
+    edits = [edit for edit in dbms.edits(version) if _edited(tree.path, edit) is not None]
+
+    def change(root: Path, session: Session, notify: Notify) -> None:
+        for edit in edits:
             notify(f"changing {edit.file}: {edit.why}")
             text = _edited(root, edit)
             if text is not None:
                 (root / edit.file).write_bytes(text)
-
-    label = " with " + ", ".join(edit.name for edit in needed)
-    return _derive(tree, _edit_inputs(needed), session, change, label=label)
-
-
-def find_edited(tree: SourceTree, edits: Sequence[Edit], home: Home) -> SourceTree | None:
-    """Return what ``apply_edits`` would return, None if that was not derived yet."""
-    needed = _needed(tree.path, edits)
-    return _find(tree, _edit_inputs(needed), home) if needed else tree
-
-
-def apply_fixes(
-    tree: SourceTree,
-    fixes: tuple[str, ...],
-    session: Session,
-    notify: Notify,
-    *,
-    dbms: str,
-    version: str,
-) -> SourceTree:
-    """Return the tree with fixes, derived now or before.
-
-    ``fixes`` are names of fixes, and paths of patches. Raises UsageError for a fix that is not for
-    this version, MachineError where there is no clone to take a fix from, and SourceError with the
-    log for a fix that the clone lacks or that does not apply.
-    """
-    inputs = _fixing_inputs(fixes, dbms, version)
-
-    def change(root: Path) -> None:
         for fix in fixes:
             notify(f"applying {fix}")
             apply_fix(fix, root, session)
 
-    return _derive(tree, inputs, session, change, label=" with " + ", ".join(fixes))
-
-
-def find_fixed(
-    tree: SourceTree, fixes: tuple[str, ...], home: Home, *, dbms: str, version: str
-) -> SourceTree | None:
-    """Return what ``apply_fixes`` would return, None if that was not derived yet.
-
-    Raises what ``apply_fixes`` raises before it changes anything.
-    """
-    return _find(tree, _fixing_inputs(fixes, dbms, version), home) if fixes else tree
-
-
-def _fixing_inputs(fixes: tuple[str, ...], dbms: str, version: str) -> tuple[str, ...]:
-    return tuple(part for fix in fixes for part in fix_inputs(fix, dbms=dbms, version=version))
+    of_fixes = (fix_inputs(fix, dbms=dbms.name, version=version) for fix in fixes)
+    return Derivation(
+        tree=tree,
+        inputs=(*map(_edit_input, edits), *(part for parts in of_fixes for part in parts)),
+        label=" with " + ", ".join((*(edit.name for edit in edits), *fixes)),
+        change=change,
+    )
 
 
 def unpack_server(tree: SourceTree, session: Session, notify: Notify) -> SourceTree:
@@ -110,90 +135,29 @@ def unpack_server(tree: SourceTree, session: Session, notify: Notify) -> SourceT
         return unpacked
     if not has_archives(tree.path):
         require_server(tree.path, tree.reference)
-    scratch = session.workdir("opened")
-
-    def change(root: Path) -> None:
-        unpack_inner_server(root, scratch, notify)
-        require_server(root, tree.reference)
-
-    return _derive(tree, _UNPACKED, session, change, label=" (unpacked)")
+    return _unpacking(tree).make(session, notify)
 
 
 def find_unpacked(tree: SourceTree, home: Home) -> SourceTree:
     """Return the tree that ``unpack_server`` derived before, else the tree itself."""
-    return _find(tree, _UNPACKED, home) or tree
+    return _unpacking(tree).find(home) or tree
 
 
-def _find(tree: SourceTree, inputs: tuple[str, ...], home: Home) -> SourceTree | None:
-    """Return the tree that was derived from another with these inputs, None if none was."""
-    try:
-        digest = json.loads(_record(tree, inputs, home).read_text())["digest"]
-    except (OSError, ValueError, KeyError):
-        return None
-    return kept_tree(str(digest), home)
+def _unpacking(tree: SourceTree) -> Derivation:
+    def change(root: Path, session: Session, notify: Notify) -> None:
+        unpack_inner_server(root, session.workdir("opened"), notify)
+        require_server(root, tree.reference)
+
+    return Derivation(tree=tree, inputs=("the server inside",), label=" (unpacked)", change=change)
 
 
-def _derive(
-    tree: SourceTree,
-    inputs: tuple[str, ...],
-    session: Session,
-    change: Callable[[Path], None],
-    *,
-    label: str,
-) -> SourceTree:
-    """Return the tree that ``change`` makes of a copy of ``tree``, derived now or before.
-
-    ``inputs`` distinguish it from other trees that are derived from the same one. ``label`` says
-    what is changed.
-    """
-    known = _find(tree, inputs, session.home)
-    if known is not None:
-        return known
-    scratch = session.workdir("derived")
-    draft = scratch / "draft"
-    try:
-        copy_tree(tree.path, draft / "tree")
-        make_writable(draft / "tree")
-        change(draft / "tree")
-        derived = publish_tree(
-            draft,
-            session.home,
-            reference=tree.reference,
-            resolved=tree.resolved,
-            change=tree.change + label,
-            origin=tree.digest,
-        )
-    except OSError as error:
-        full = disk_full(error, f"changing {tree.reference}")
-        raise full or SourceError(f"cannot change {tree.reference}: {error}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            remove_tree(scratch)
-    record = _record(tree, inputs, session.home)
-    record.parent.mkdir(exist_ok=True)
-    write_whole(record, json.dumps({"digest": derived.digest}) + "\n")
-    return derived
-
-
-def _record(tree: SourceTree, inputs: tuple[str, ...], home: Home) -> Path:
-    name = digest_of({"source": tree.digest, "inputs": list(inputs)})
-    return home.sources / _DERIVED / f"{name}.json"
-
-
-def _needed(root: Path, edits: Sequence[Edit]) -> list[Edit]:
-    return [edit for edit in edits if _edited(root, edit) is not None]
-
-
-def _edit_inputs(edits: Sequence[Edit]) -> tuple[str, ...]:
-    return tuple(
-        digest_of(
-            {
-                "file": str(edit.file),
-                "template": str(edit.template),
-                "replace": dict(edit.replace),
-            }
-        )
-        for edit in edits
+def _edit_input(edit: Edit) -> str:
+    return digest_of(
+        {
+            "file": str(edit.file),
+            "template": str(edit.template),
+            "replace": dict(edit.replace),
+        }
     )
 
 
