@@ -24,8 +24,6 @@ LENT = range(60707, 61184)
 """Ids of users and groups that are lent. systemd, Debian, Fedora assign them to no one, neither to
 users (up to 60000) nor to services (from 61184 on), and containers with 65,536 ids have them, see
 systemd's "Users, Groups, UIDs and GIDs on systemd Systems"."""
-SHARED_GROUP = LENT.start - 1
-"""A group of all lent accounts, which owns no file: the kernel allows huge pages to one group."""
 _NOWHERE = "/nonexistent"
 
 
@@ -73,10 +71,9 @@ def user_database(account: Account | None) -> tuple[str, str]:
     account = account or Account(_own_name(), os.getuid(), os.getgid())
     nobody = Account("nobody", 65534, 65534)
     users = [Account("root", 0, 0, "/root"), account, nobody]
-    shared = [Account("dbhone-shared", 0, SHARED_GROUP)] if account.is_lent else []
     return (
         "".join(f"{user.name}:x:{user.uid}:{user.gid}::{user.home}:/bin/sh\n" for user in users),
-        "".join(f"{user.name}:x:{user.gid}:\n" for user in (*users, *shared)),
+        "".join(f"{user.name}:x:{user.gid}:\n" for user in users),
     )
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import psutil
 
-from dbhone.account import SHARED_GROUP, Account, user_database
+from dbhone.account import Account, user_database
 
 TRUST_VARIABLE = "DBHONE_TRUST"
 """Set to 1, strangers' programs run on a machine that cannot make sandboxes."""
@@ -214,9 +214,8 @@ def _become(account: Account | None) -> tuple[str, ...]:
     if account is None:
         return ()
     ids = ("--reuid", str(account.uid), "--regid", str(account.gid))
-    groups = ("--groups", str(SHARED_GROUP)) if account.is_lent else ("--clear-groups",)
     rights = ("--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all", "--no-new-privs")
-    return ("/usr/bin/setpriv", *ids, *groups, *rights, "--")
+    return ("/usr/bin/setpriv", *ids, "--clear-groups", *rights, "--")
 
 
 def _system() -> Iterator[str]:

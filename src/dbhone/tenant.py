@@ -16,7 +16,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from dbhone.account import LENT, NAME, SHARED_GROUP, Account, Tenant, lendable
+from dbhone.account import LENT, NAME, Account, Tenant, lendable
 from dbhone.cgroup import make_group, usable_memory
 from dbhone.errors import MachineError
 from dbhone.process import can_enclose
@@ -51,18 +51,6 @@ def tenancy(
         if group is not None:
             stack.callback(group.remove)
         yield Tenant(account=account, group=group)
-
-
-def server_groups() -> tuple[int, ...]:
-    """Return the groups that all servers are in; the first is their own."""
-    if os.geteuid() != 0:
-        return (os.getegid(), *os.getgroups())
-    if can_enclose():
-        return (SHARED_GROUP,)
-    try:
-        return (_unenclosed_account().gid,)
-    except MachineError:  # starting a server reports it
-        return (os.getegid(),)
 
 
 @contextlib.contextmanager

@@ -199,8 +199,6 @@ POOR = HostCapabilities(
     huge_page_bytes=0,
     huge_pages=0,
     huge_pages_free=0,
-    may_share_huge=False,
-    group=1,
 )
 RICH = HostCapabilities(
     cpus=frozenset(range(4)),
@@ -210,8 +208,6 @@ RICH = HostCapabilities(
     huge_page_bytes=2**21,
     huge_pages=2**10,
     huge_pages_free=2**10,
-    may_share_huge=True,
-    group=1,
 )
 
 

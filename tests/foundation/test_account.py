@@ -10,7 +10,6 @@ import pytest
 
 from dbhone.account import (
     LENT,
-    SHARED_GROUP,
     Account,
     check_reachable,
     check_readable,
@@ -104,10 +103,10 @@ def test_a_program_that_changes_its_tree_meanwhile_gets_nothing_else(
 
 def test_a_sandbox_knows_root_nobody_and_its_own_account_alone() -> None:
     users, groups = user_database(lendable(60800))
+    assert groups.splitlines() == ["root:x:0:", "dbhone:x:60800:", "nobody:x:65534:"]
     assert users.splitlines() == [
         "root:x:0:0::/root:/bin/sh",
         "dbhone:x:60800:60800::/nonexistent:/bin/sh",
         "nobody:x:65534:65534::/nonexistent:/bin/sh",
     ]
-    assert f"dbhone-shared:x:{SHARED_GROUP}:" in groups.splitlines()
     assert f":{os.getuid()}:{os.getgid()}:" in user_database(None)[0]

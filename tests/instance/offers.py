@@ -14,6 +14,4 @@ OFFER = HostCapabilities(
     huge_page_bytes=2 * 1024**2,
     huge_pages=1000,
     huge_pages_free=900,
-    may_share_huge=False,
-    group=995,
 )

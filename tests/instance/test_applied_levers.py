@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.dbms.base_server import ServerDbms
 from dbhone.dbms.myrocks import MyRocks
-from dbhone.dbms.mysql import Mysql
-from dbhone.dbms.percona import Percona
 from dbhone.errors import UnknownName, UsageError
 from dbhone.instance import applied_levers
 from dbhone.instance.host_state import read_host_capabilities
@@ -87,32 +84,6 @@ def test_huge_pages_that_are_not_reserved_are_told_with_their_number() -> None:
     assert "500 are free" in said
     assert said.endswith("sysctl vm.nr_hugepages=824")
     assert "no huge pages" in refused("huge-pages", huge_page_bytes=0)
-
-
-@pytest.mark.parametrize(
-    ("dbms", "version", "refused"),
-    [
-        (Mysql(), "8.0.26", True),
-        (Mysql(), "8.0.27", False),
-        (Mysql(), "8.4.0", False),
-        (Mysql(), "", False),  # not known yet: only the start tells
-        (Percona(), "8.0.27-18", False),
-        (lives.Mariadb(), "10.4.34", True),
-        (lives.Mariadb(), "10.5.3", False),
-        (lives.Postgresql(), "16.1", False),
-    ],
-)
-def test_old_servers_need_a_right_for_huge_pages(
-    dbms: ServerDbms, version: str, *, refused: bool
-) -> None:
-    context = dataclasses.replace(NEED, dbms=dbms, version=version)
-    found = applied_levers.refusal(("huge-pages",), context, OFFER)
-    assert (found is not None) is refused
-    if found is not None:
-        assert f"{dbms.title} {version} wants huge pages as shared memory" in found.reason
-        assert found.hint.endswith("sysctl vm.hugetlb_shm_group=995")
-    allowed = dataclasses.replace(OFFER, may_share_huge=True)
-    assert applied_levers.refusal(("huge-pages",), context, allowed) is None
 
 
 def test_a_cache_that_no_setting_puts_into_huge_pages_is_refused() -> None:
@@ -192,8 +163,7 @@ def test_a_survey_tells_of_each_lever_that_a_machine_may_lack() -> None:
 def test_the_kernels_books_are_read(tmp_path: Path) -> None:
     for name in ("node0", "node1", "node10", "possible", "power"):
         (tmp_path / "sys/devices/system/node" / name).mkdir(parents=True)
-    (tmp_path / "proc/sys/vm").mkdir(parents=True)
-    (tmp_path / "proc/sys/vm/hugetlb_shm_group").write_text(f"{read_host_capabilities(()).group}\n")
+    (tmp_path / "proc").mkdir()
     (tmp_path / "proc/meminfo").write_text(
         "MemTotal: 16000000 kB\nHugePages_Total:     100\nHugePages_Free:       80\n"
         "HugePages_Rsvd:       30\nHugePages_Surp:        0\nHugepagesize:       2048 kB\n"
@@ -202,13 +172,11 @@ def test_the_kernels_books_are_read(tmp_path: Path) -> None:
     assert host.numa_nodes == 3
     assert (host.huge_pages, host.huge_pages_free) == (100, 50)
     assert host.huge_page_bytes == 2 * 1024**2
-    assert host.may_share_huge
 
 
 def test_a_machine_that_tells_nothing_has_one_node_and_no_huge_pages(tmp_path: Path) -> None:
     host = read_host_capabilities((), root=tmp_path)
     assert (host.numa_nodes, host.huge_page_bytes, host.huge_pages_free) == (1, 0, 0)
-    assert not host.may_share_huge
 
 
 def test_only_what_levers_ask_for_is_looked_up() -> None:

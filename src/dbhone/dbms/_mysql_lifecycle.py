@@ -30,7 +30,6 @@ from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import ServerError, UsageError
 from dbhone.units import parse_size
 from dbhone.untrusted_files import is_socket
-from dbhone.versions import VersionRange
 
 DATABASE = "sbtest"
 _FOLDERS = ("bin", "sbin", "libexec", "sql")
@@ -75,8 +74,6 @@ class MysqlLife(ServerDbms):
     stop_signal = signal.SIGTERM
     cache_setting = "innodb_buffer_pool_size"
     huge_pages: Settings = MappingProxyType({"large_pages": "ON"})
-    # MySQL's and Percona's trees map them since 8.0.27 (large_page_alloc-linux.h of InnoDB).
-    huge_pages_by_shmget: VersionRange | None = VersionRange(until="8.0.27")
     # Where its files are and who runs it is said on the command line; its log comes to hone.
     reserved = frozenset(
         {

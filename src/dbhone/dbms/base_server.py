@@ -21,7 +21,6 @@ from dbhone.dbms.base_counters import CounterSource
 from dbhone.dbms.base_protocol import Endpoint, Protocol
 from dbhone.dbms.base_settings import LOOSE, RequestedSetting
 from dbhone.errors import UsageError
-from dbhone.versions import VersionRange
 
 Settings = Mapping[str, str]
 """The server's settings by name, with values as its settings file writes them, unquoted."""
@@ -149,8 +148,6 @@ class ServerDbms(Dbms):
 
     huge_pages: Settings = MappingProxyType({})
     """The settings that put its cache into huge pages; none where it has no such thing."""
-    huge_pages_by_shmget: VersionRange | None = None
-    """The versions that ask for them as System V shared memory, for which they need a right."""
 
     @abstractmethod
     def installation(self, prefix: Path) -> Installation | None:

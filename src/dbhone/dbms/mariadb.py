@@ -85,7 +85,6 @@ class MariaDb(MysqlLife):
     # mariadbd  Ver 10.11.5-MariaDB for …
     printed_version = re.compile(r"\bVer (\d+\.\d+\.\d+)\S*-MariaDB")
     reference = "apt:mariadb"
-    huge_pages_by_shmget = VersionRange(until="10.5")
     build_seconds = 900.0
     text_bytes = 18_000_000
     licence = gpl_2("COPYING", "THIRDPARTY", "README.md", "CREDITS")

@@ -111,7 +111,7 @@ class BuildEstimator:
             return ToolError(reason, hint="'hone doctor' says what to do")
         if not subject.levers:
             return None
-        return lacking(experiment, subject, self.version(inputs))
+        return lacking(experiment, subject)
 
     def identity(self, inputs: BuildInputs, pass_: Pass) -> str:
         """Return what is the same for two passes of builds that are one and the same build.

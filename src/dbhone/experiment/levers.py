@@ -14,13 +14,10 @@ from dbhone.instance.memory import Yardstick, cache_bytes_of, memory_for
 from dbhone.workload.workload import Workload
 
 
-def lacking(experiment: Experiment, subject: SubjectDeclaration, version: str) -> HoneError | None:
-    """Return why the subject's levers are not available here, None if they are.
-
-    ``version`` is that of its DBMS, empty where it is not known yet.
-    """
+def lacking(experiment: Experiment, subject: SubjectDeclaration) -> HoneError | None:
+    """Return why the subject's levers are not available here, None if they are."""
     for word in subject.levers:
-        unavailable = applied_levers.refusal((word,), _context(experiment, subject, word, version))
+        unavailable = applied_levers.refusal((word,), _context(experiment, subject, word))
         if unavailable is not None:
             reason, hint = unavailable.reason, unavailable.hint
             return MachineError(f"the lever {word}: {reason}", hint=hint or None)
@@ -51,9 +48,7 @@ def uses_huge_pages(subject: SubjectDeclaration) -> bool:
     )
 
 
-def _context(
-    experiment: Experiment, subject: SubjectDeclaration, word: str = "", version: str = ""
-) -> LeverContext:
+def _context(experiment: Experiment, subject: SubjectDeclaration, word: str = "") -> LeverContext:
     """Return what levers are applied for: all servers with it are up, or just one."""
     dbms = _server(subject)
     several = sum(word in other.levers for other in experiment.subjects)
@@ -62,7 +57,6 @@ def _context(
         dbms=dbms,
         cache_bytes=cache_bytes(subject, experiment.workload, experiment.servers_up),
         servers=min(1, several) if experiment.one_by_one else several,
-        version=version,
     )
 
 

@@ -57,9 +57,9 @@ def load_lever(name: str) -> Lever:
     return registry.load(DRAWER, name, Lever, what="lever")
 
 
-def in_service(words: Words, dbms: ServerDbms, version: str) -> tuple[str, ...]:
+def in_service(words: Words, dbms: ServerDbms) -> tuple[str, ...]:
     """Return for each lever, in canonical words, how somebody sets it for a service."""
-    context = LeverContext(value="", dbms=dbms, cache_bytes=0, servers=1, version=version)
+    context = LeverContext(value="", dbms=dbms, cache_bytes=0, servers=1)
     return tuple(
         f"{word}: {lever.in_service(own_context)}"
         for word, (lever, own_context) in zip(words, _contexts(words, context), strict=True)

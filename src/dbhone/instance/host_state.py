@@ -15,7 +15,6 @@ from dbhone.files import text_if_there
 from dbhone.instance.levers.base import HostCapabilities, Lever, ObservedState
 from dbhone.measurement.machine import numa_nodes
 from dbhone.source.libraries import find_system_library
-from dbhone.tenant import server_groups
 
 _PROC = Path("/proc")
 _MAPPING = re.compile(r"^[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \d+ *(.*)$")
@@ -89,7 +88,6 @@ def read_host_capabilities(levers: Iterable[Lever], *, root: Path = Path("/")) -
     libraries = ((name, find_system_library(name)) for name in library_names)
     programs = ((name, shutil.which(name)) for lever in levers for name in lever.programs)
     huge = _huge_pages(root)
-    groups = server_groups()
     reserved = huge.get("HugePages_Total", 0)
     free = huge.get("HugePages_Free", 0) - huge.get("HugePages_Rsvd", 0)
     return HostCapabilities(
@@ -100,15 +98,7 @@ def read_host_capabilities(levers: Iterable[Lever], *, root: Path = Path("/")) -
         huge_page_bytes=huge.get("Hugepagesize", 0) * 1024,
         huge_pages=reserved,
         huge_pages_free=max(0, free),
-        may_share_huge=_shm_group(root) in groups,
-        group=groups[0],
     )
-
-
-def _shm_group(root: Path) -> int | None:
-    """Return the group that may put shared memory into huge pages, see hugetlbpage.rst."""
-    text = text_if_there(root / "proc/sys/vm/hugetlb_shm_group").strip()
-    return int(text) if text.isdecimal() else None
 
 
 def _huge_pages(root: Path) -> dict[str, int]:

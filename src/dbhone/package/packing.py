@@ -360,4 +360,4 @@ def _levers(build: Build, measurement: EnclosedMeasurement | None) -> tuple[str,
     dbms = load_dbms(build.manifest.dbms)
     if measurement is None or not isinstance(dbms, ServerDbms):
         return ()
-    return in_service(measurement.subject.levers, dbms, build.manifest.version)
+    return in_service(measurement.subject.levers, dbms)

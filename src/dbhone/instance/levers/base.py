@@ -36,8 +36,7 @@ class HostCapabilities:
     ``cpus`` are those that hone itself may use. ``libraries`` and ``programs`` are the paths of
     those that levers name and that the machine has. ``huge_page_bytes`` is 0 where the kernel has
     no huge pages. ``huge_pages`` are reserved; ``huge_pages_free`` of them are neither used nor
-    promised. ``may_share_huge`` says whether the account that servers run as may put System V
-    shared memory into them; ``group`` is that account's group.
+    promised.
     """
 
     cpus: frozenset[int]
@@ -47,8 +46,6 @@ class HostCapabilities:
     huge_page_bytes: int
     huge_pages: int
     huge_pages_free: int
-    may_share_huge: bool
-    group: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +53,12 @@ class LeverContext:
     """What a lever is applied to: ``servers`` servers at once, with caches of ``cache_bytes``.
 
     ``value`` is the canonical form of what the user wrote after the ``=``, empty without one.
-    ``version`` is the DBMS's, empty while it is unknown.
     """
 
     value: str
     dbms: ServerDbms
     cache_bytes: int
     servers: int
-    version: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

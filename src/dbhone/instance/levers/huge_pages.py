@@ -32,8 +32,8 @@ class _HugePages(Lever):
     slot = Slot.PAGES
     remedy = (
         "were the huge pages still free when it started? MariaDB before 10.5 and MySQL before"
-        " 8.0.27 want them as shared memory, which is allowed to the group in"
-        " /proc/sys/vm/hugetlb_shm_group"
+        " 8.0.27 take them only for an account in the group of /proc/sys/vm/hugetlb_shm_group:"
+        " run hone as such a user"
     )
 
     def refusal(self, context: LeverContext, host: HostCapabilities) -> Unavailable | None:
@@ -47,22 +47,13 @@ class _HugePages(Lever):
         per_server = math.ceil((context.cache_bytes * _OVERHEAD + _BESIDE) / host.huge_page_bytes)
         wanted = per_server * context.servers
         if wanted <= host.huge_pages_free:
-            return self._without_right(context, host)
+            return None
         total = host.huge_pages - host.huge_pages_free + wanted
         return Unavailable(
             reason=f"{count_of(context.servers, 'server')} with a cache of"
             f" {size(context.cache_bytes)} would need {count_of(wanted, 'huge page')} of"
             f" {size(host.huge_page_bytes)}, and {host.huge_pages_free} are free",
             hint=f"reserve them, as root: sysctl vm.nr_hugepages={total}",
-        )
-
-    def _without_right(self, context: LeverContext, host: HostCapabilities) -> Unavailable | None:
-        if not _by_shmget(context) or host.may_share_huge:
-            return None
-        return Unavailable(
-            reason=f"{context.dbms.title} {context.version} wants huge pages as shared memory,"
-            " which the account that servers run as may not have",
-            hint=f"allow it to its group, as root: sysctl vm.hugetlb_shm_group={host.group}",
         )
 
     def apply(self, context: LeverContext, host: HostCapabilities) -> LeverChanges:
@@ -74,21 +65,14 @@ class _HugePages(Lever):
         """Return the setting, and how the pages are reserved."""
         pairs = context.dbms.huge_pages.items()
         settings = " and ".join(f"{name} = {value}" for name, value in pairs)
-        group = " vm.hugetlb_shm_group=GROUP" if _by_shmget(context) else ""
         return (
             f"{settings} in the server's settings, and as root sysctl"
-            f" vm.nr_hugepages=NUMBER{group}, with more of them than its cache needs"
+            " vm.nr_hugepages=NUMBER, with more of them than its cache needs"
         )
 
     def took_effect(self, changes: LeverChanges, observed: ObservedState) -> bool:
         """Return whether the whole cache is there: a server may fall back for a part of it."""
         return observed.huge_bytes >= changes.huge_bytes
-
-
-def _by_shmget(context: LeverContext) -> bool:
-    """Return whether this version is known to want them as System V shared memory."""
-    versions = context.dbms.huge_pages_by_shmget
-    return versions is not None and bool(context.version) and versions.holds(context.version)
 
 
 PLUGIN = _HugePages()
