@@ -109,7 +109,6 @@ def linked(output: str, *objects: str, folder: str = ".") -> CompileCommand:
         (compiled("sql/CMakeFiles/sql.dir/item.cc.o"), "sql"),
         (compiled("CMakeFiles/sql.dir/__/mysys/my_init.c.o", folder="sql"), "sql"),
         (linked("sql/mariadbd", "sql/CMakeFiles/mariadbd.dir/main.cc.o", "a.a"), "mariadbd"),
-        (compiled("src/backend/postgres_lib.a.p/access_nbtree.c.o"), "postgres_lib.a"),
         (compiled("heapam.o", folder="src/backend/access/heap"), "src/backend/access/heap"),
         (linked("postgres", "access/heap/heapam.o", folder="src/backend"), "src/backend"),
         (compiled("sqlite3.o"), "."),

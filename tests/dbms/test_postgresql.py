@@ -19,21 +19,13 @@ from dbhone.dbms.postgresql import PLUGIN, Postgresql
 from dbhone.errors import SettingsError, SourceError
 from tests.compilation.compilers import CLANG, GCC
 from tests.dbms.recipe_request import request_for
+from tests.files import put
 
 
 def make_tree(root: Path, version: str = "15.18", name: str = "PostgreSQL") -> Path:
     (root / "src" / "backend").mkdir(parents=True)
     lines = ("#! /bin/sh", f"PACKAGE_NAME='{name}'", f"PACKAGE_VERSION='{version}'")
     (root / "configure").write_text("\n".join(lines) + "\n")
-    return root
-
-
-def make_meson_tree(root: Path, version: str = "18.3") -> Path:
-    for encoding in ("utf8_and_win", "utf8_and_big5"):
-        (root / "src/backend/utils/mb/conversion_procs" / encoding).mkdir(parents=True)
-    (root / "src/backend/utils/mb/conversion_procs/Makefile").touch()
-    (root / "meson.build").touch()
-    (root / "configure").write_text(f"PACKAGE_NAME='PostgreSQL'\nPACKAGE_VERSION='{version}'\n")
     return root
 
 
@@ -73,64 +65,34 @@ def test_the_recipe_is_as_written_down(
     golden(name, as_text(recipe, tree).encode())
 
 
-@pytest.mark.parametrize(
-    ("variant", "pass_"),
-    [
-        ("rel", Pass.PLAIN),
-        ("pgo", Pass.INSTRUMENT),
-        ("lto+pgo", Pass.USE),
-        ("lto+pgo+bolt", Pass.USE),
-    ],
-)
-def test_the_recipe_with_meson_is_as_written_down(
-    tmp_path: Path, golden: Callable[[str, bytes], None], variant: str, pass_: Pass
-) -> None:
-    tree = make_meson_tree(tmp_path / "tree")
-    recipe = PLUGIN.recipe(request_for(PLUGIN, tree, variant, pass_))
-    golden(f"recipes/postgresql-meson-{variant}-{pass_.value}.txt", as_text(recipe, tree).encode())
-
-
-@pytest.mark.parametrize(
-    ("make", "version", "programs"),
-    [
-        *((make_tree, version, ("make",)) for version in ("13.22", "14.13", "15.14")),
-        *(
-            (make_meson_tree, version, ("meson", "ninja"))
-            for version in ("16.9", "17.5", "18.3", "18rc1", "19devel")
-        ),
-    ],
-)
-def test_versions_with_and_without_meson_are_built_alike(
-    tmp_path: Path, make: Callable[..., Path], version: str, programs: tuple[str, ...]
-) -> None:
-    tree, other = make(tmp_path / "tree", version), make(tmp_path / "other")
+@pytest.mark.parametrize("version", ["13.22", "14.13", "16.9", "17.5", "18.3", "18rc1", "19devel"])
+def test_all_versions_are_built_alike(tmp_path: Path, version: str) -> None:
+    tree, other = make_tree(tmp_path / "tree", version), make_tree(tmp_path / "other")
     assert PLUGIN.version(tree) == version
     found = as_text(PLUGIN.recipe(request_for(PLUGIN, tree, "o3")), tree)
     assert found == as_text(PLUGIN.recipe(request_for(PLUGIN, other, "o3")), other)
-    assert PLUGIN.required_programs(tree) == (*programs, "bison", "flex", "perl")
+    assert PLUGIN.required_programs(tree) == ("make", "bison", "flex", "perl")
 
 
-def test_meson_gives_the_variants_flags_to_the_folder_of_the_server_alone(tmp_path: Path) -> None:
-    tree = make_meson_tree(tmp_path / "tree")
-    recipe = PLUGIN.recipe(request_for(PLUGIN, tree, "o3+lto+pgo", Pass.USE))
-    for step in recipe.steps:
-        if "-fprofile-use" in " ".join(step.argv):
-            assert "server" in step.argv
-        if step.phase is Phase.COMPILE:
-            assert step.argv[0] == "ninja"
-            assert step.argv[-2:] == ("server", "src/backend/postgres")
+def test_newer_trees_have_a_makefile_that_installs_the_catalog(tmp_path: Path) -> None:
+    old, new = make_tree(tmp_path / "old"), make_tree(tmp_path / "new", "18.3")
+    put(new / "src/include/catalog/Makefile", "install: all\n")
+    before, after = (PLUGIN.recipe(request_for(PLUGIN, tree, "rel")) for tree in (old, new))
+    (installs,) = (step for step in after.steps if "src/include/catalog" in step.argv)
+    assert installs.phase is Phase.TOOLS
+    assert installs.argv[-1] == "install"
+    assert len(after.steps) == len(before.steps) + 1
 
 
-@pytest.mark.parametrize(("make", "builds"), [(make_tree, "make -j2"), (make_meson_tree, "all")])
 def test_all_targets_are_built_with_the_variants_flags_and_what_was_made_is_installed(
-    tmp_path: Path, make: Callable[[Path], Path], builds: str
+    tmp_path: Path,
 ) -> None:
-    tree = make(tmp_path / "tree")
+    tree = make_tree(tmp_path / "tree")
     asked = request_for(PLUGIN, tree, "o3+lto")
     alone = PLUGIN.recipe(asked)
     whole = PLUGIN.recipe(dataclasses.replace(asked, all_targets=True))
     first = next(step.argv for step in whole.steps if step.phase is Phase.COMPILE)
-    assert builds in " ".join(first)
+    assert "make -j2" in " ".join(first)
     assert not {"-C", "src/backend"} < set(first)
     assert not any(step.argv[0] == "find" and "-delete" in step.argv for step in whole.steps)
     assert whole.artifacts == alone.artifacts
@@ -148,10 +110,7 @@ def test_only_the_server_gets_the_variants_flags(tmp_path: Path) -> None:
 
 
 def make_debian_tree(root: Path, changelog: str | None = None) -> Path:
-    return with_debians_rules(make_tree(root), changelog)
-
-
-def with_debians_rules(tree: Path, changelog: str | None = None) -> Path:
+    tree = make_tree(root)
     (tree / "debian").mkdir()
     entry = "postgresql-15 (15.18-0+deb12u1) bookworm-security; urgency=medium\n\n  * New.\n\n"
     signed = " -- Maintainer <m@example.org>  Tue, 12 May 2026 17:03:04 +0200\n"
@@ -178,14 +137,6 @@ def test_debians_rules_never_see_the_variants_flags(tmp_path: Path) -> None:
     recipe = debian_recipe(make_debian_tree(tmp_path / "tree"), "o3+lto+pgo", Pass.USE)
     for step in recipe.steps:
         assert ("-fprofile-use" in " ".join(step.argv)) == (step.phase is Phase.COMPILE)
-
-
-def test_debians_rules_take_the_makefiles_of_versions_that_have_meson_too(tmp_path: Path) -> None:
-    tree = with_debians_rules(make_meson_tree(tmp_path / "tree"))
-    recipe = debian_recipe(tree, "lto", Pass.PLAIN)
-    (compile_,) = (step for step in recipe.steps if step.phase is Phase.COMPILE)
-    assert compile_.argv[0] == "make"
-    assert "meson" not in as_text(recipe, tree)
 
 
 def test_a_changelog_without_an_entry_is_refused(tmp_path: Path) -> None:

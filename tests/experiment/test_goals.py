@@ -23,6 +23,7 @@ from dbhone.experiment.goals import (
 )
 from dbhone.experiment.load import load_shipped
 from dbhone.sandbox import TRUST_VARIABLE
+from dbhone.verification.checks.base import checks_for
 from dbhone.verification.outcome import Grade
 
 
@@ -49,6 +50,10 @@ def postgresql() -> BuildInputs:
     return BuildInputs(dbms="postgresql", source="apt:postgresql-15", variant=parse_variant("rel"))
 
 
+def mysql() -> BuildInputs:
+    return BuildInputs(dbms="mysql", source="apt:mysql-8.0", variant=parse_variant("rel"))
+
+
 @pytest.mark.usefixtures("bare")
 def test_a_shipped_experiment_names_all_packages_at_once() -> None:
     packages = missing_for(load_shipped("postgresql-builds"), Known("15.18")).packages
@@ -66,18 +71,18 @@ def test_optional_subjects_require_nothing() -> None:
 
 @pytest.mark.usefixtures("bare")
 def test_the_version_decides_where_it_is_known() -> None:
-    assert "meson" not in missing_for_build(postgresql(), Known("15.18"), None).packages
-    assert "meson" in missing_for_build(postgresql(), Known("17.2"), None).packages
+    assert "libtirpc-dev" not in missing_for_build(mysql(), Known("5.7.44"), None).packages
+    assert "libtirpc-dev" in missing_for_build(mysql(), Known("8.0.36"), None).packages
 
 
 def test_what_only_some_versions_require_is_no_reason_to_stop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    lacking = {"meson"}
-    monkeypatch.setattr(installed.Requirement, "is_met", lambda need: need.name not in lacking)
-    assert not missing_for_build(postgresql(), Known(), None)
+    lacking = {"libtirpc-dev"}
+    monkeypatch.setattr(installed.Requirement, "is_met", lambda need: need.package not in lacking)
+    assert not missing_for_build(mysql(), Known(), None)
     lacking.add("bison")
-    assert set(missing_for_build(postgresql(), Known(), None).packages) == {"bison", "meson"}
+    assert set(missing_for_build(mysql(), Known(), None).packages) == lacking
 
 
 @pytest.mark.usefixtures("bare")
@@ -106,11 +111,11 @@ def test_a_goal_says_what_it_needs() -> None:
 @pytest.mark.parametrize(
     ("lacking", "described"),
     [
-        ({"meson"}, "ready; some versions need 1 package (meson)"),
+        ({"libtirpc-dev"}, "ready; some versions need 1 package (libtirpc-dev)"),
         ({"sqlsmith"}, "ready; verifying needs 1 package (sqlsmith)"),
         (
-            {"meson", "sqlsmith"},
-            "ready; some versions and verifying need 2 packages (meson sqlsmith)",
+            {"libtirpc-dev", "sqlsmith"},
+            "ready; some versions and verifying need 2 packages (libtirpc-dev sqlsmith)",
         ),
         (set(), "ready"),
     ],
@@ -119,7 +124,8 @@ def test_a_goal_is_ready_if_only_some_versions_or_verifying_need_more(
     monkeypatch: pytest.MonkeyPatch, lacking: set[str], described: str
 ) -> None:
     monkeypatch.setattr(installed.Requirement, "is_met", lambda need: need.package not in lacking)
-    (goal,) = goals(("postgresql",))
+    monkeypatch.setattr("dbhone.experiment.goals.checks_for", lambda _: checks_for("postgresql"))
+    (goal,) = goals(("mysql",))
     assert goal.ready
     assert goal.describe() == described
     assert set(goal.missing.packages) == lacking

@@ -18,8 +18,8 @@ COMMANDS = "commands.jsonl"
 _LONGEST_RECORD = 1 << 27
 """Bytes of the file of compile commands; those of MySQL 8.0 take 5 MB."""
 _ASSEMBLY = (".S", ".s")
-_TARGET_FOLDER = re.compile(r"CMakeFiles/([^/]+)\.dir/|([^/]+)\.p/")
-"""Where CMake and meson put the objects of one target."""
+_TARGET_FOLDER = re.compile(r"CMakeFiles/([^/]+)\.dir/")
+"""Where CMake puts the objects of one target."""
 
 _Seconds: TypeAlias = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)]
 """Since the epoch, too. A build can write to the record: no sum of these overflows."""
@@ -75,14 +75,14 @@ class CompileCommand(BaseModel):
 
     @property
     def build_target(self) -> str:
-        """The target of CMake or meson that it belongs to; else the folder of its output.
+        """The target of CMake that it belongs to; else the folder of its output.
 
         A link makes the target whose objects it is given first.
         """
         words = (word for word in self.argv if not word.startswith("-"))
         named = filter(None, map(_TARGET_FOLDER.search, (self.output, *words)))
         own = next(named, None)
-        return (own[1] or own[2]) if own else dirname(self.output) or "."
+        return own[1] if own else dirname(self.output) or "."
 
 
 def read_commands(path: Path) -> tuple[CompileCommand, ...]:

@@ -1,4 +1,4 @@
-"""PostgreSQL built with GNU autoconf and its makefiles: versions 13 to 15.
+"""PostgreSQL built with GNU autoconf and its makefiles, which all versions have.
 
 Only the server itself is compiled with the variant's flags. What it needs besides (initdb,
 libpq, the procedural language, dictionaries, conversions, time zones) is made before, by the
@@ -12,7 +12,13 @@ from pathlib import Path
 
 from dbhone.dbms.base import BuildRequest, BuildStep, Phase
 
-_CONFIGURE = (
+# With "postgres" in the prefix, the makefiles add no folder of that name below lib and share.
+_PREFIX = "/dbhone-postgresql"
+_STAGE = Path("stage")
+STAGED = _STAGE / _PREFIX.removeprefix("/")
+"""Where the server and what it needs are installed, in the build folder."""
+RUN_PATH = "rpathdir=$$ORIGIN/../lib"
+_OPTIONS = (
     "--without-readline",
     "--without-zlib",
     "--without-icu",
@@ -27,49 +33,49 @@ _COMPANIONS = (
     "src/backend/replication/pgoutput",
     "src/timezone/tznames",
 )
-_RUN_PATH = "rpathdir=$$ORIGIN/../lib"
+_CATALOG = "src/include/catalog"
+"""Since 17 it has a makefile that installs what initdb reads, and headers: those go elsewhere."""
+# The makefiles pass it on to the makefiles that they call, in whose folders it means the same.
+_DESTINATION = f"DESTDIR=$(abs_top_builddir)/{_STAGE}"
 
 
-def make_steps(request: BuildRequest, prefix: str, stage: Path) -> tuple[BuildStep, ...]:
-    """Return the steps that install the server and what it needs for ``prefix`` in ``stage``.
-
-    ``stage`` is relative to the build folder; the files come to lie in ``prefix`` below it.
-    """
-    # The makefiles pass both on to the makefiles that they call, in whose folders they mean
-    # the same.
-    destination = f"DESTDIR=$(abs_top_builddir)/{stage}"
-    companions = _companions(request, stage / prefix.removeprefix("/"), destination)
-    install = (destination, "-C", "src/backend", "install")
+def make_steps(request: BuildRequest) -> tuple[BuildStep, ...]:
+    """Return the steps that install the server and what it needs."""
+    companions = _companions(request)
+    install = (_DESTINATION, "-C", "src/backend", "install")
     if request.all_targets:
         # What is made first is made once: the steps after it only install.
         built = (_compile(request), *companions, _compile(request, *install))
     else:
         built = (*companions, _forget(), _compile(request, *install))
-    return (_configure(request, prefix), *built)
+    return (configure(request, request.host_compiler), *built)
 
 
-def _configure(request: BuildRequest, prefix: str) -> BuildStep:
+def configure(request: BuildRequest, compiler: Path) -> BuildStep:
+    """Return the step that configures a build, by a compiler that the steps after it may change."""
     # Without CFLAGS configure would choose -O2, which would stand beside the variant's level.
     argv = (
         str(request.tree / "configure"),
-        f"--prefix={prefix}",
-        *_CONFIGURE,
-        f"CC={request.host_compiler}",
+        f"--prefix={_PREFIX}",
+        *_OPTIONS,
+        f"CC={compiler}",
         "CFLAGS=",
     )
     return BuildStep(phase=Phase.CONFIGURE, argv=argv)
 
 
-def _companions(request: BuildRequest, staged: Path, destination: str) -> tuple[BuildStep, ...]:
+def _companions(request: BuildRequest) -> tuple[BuildStep, ...]:
     # COPT is PostgreSQL's own variable for flags that are added to those of configure.
-    make = ("make", f"-j{request.jobs}", "COPT=-O2", _RUN_PATH)
+    make = ("make", f"-j{request.jobs}", "COPT=-O2", RUN_PATH)
     time_zones = (
-        *("src/timezone/zic", "-d", str(staged / "share" / "timezone")),
+        *("src/timezone/zic", "-d", str(STAGED / "share" / "timezone")),
         str(request.tree / "src" / "timezone" / "data" / "tzdata.zi"),
     )
+    catalog = (*make, _DESTINATION, "includedir_server=/headers", "-C", _CATALOG, "install")
     lines = (
         (*make, "-C", "src/backend", "generated-headers"),
-        *((*make, destination, "-C", folder, "install") for folder in _COMPANIONS),
+        *((*make, _DESTINATION, "-C", folder, "install") for folder in _COMPANIONS),
+        *((catalog,) if (request.tree / _CATALOG / "Makefile").is_file() else ()),
         (*make, "-C", "src/timezone", "zic"),
         time_zones,
     )
@@ -91,7 +97,7 @@ def _compile(request: BuildRequest, *what: str) -> BuildStep:
         f"RANLIB={request.ranlib}",
         f"COPT={' '.join(request.compile_flags)}",
         f"LDFLAGS_EX={' '.join((*request.link_flags, *request.primary_link_flags))}",
-        _RUN_PATH,
+        RUN_PATH,
         *what,
     )
     return BuildStep(phase=Phase.COMPILE, argv=argv)

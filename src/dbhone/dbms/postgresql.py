@@ -1,8 +1,7 @@
 """PostgreSQL 13 and newer, built in a folder beside the source tree.
 
-Versions that have meson (16 and newer) are built with it, the others with GNU autoconf. Debian's
-packages are built by Debian's rules, which take GNU autoconf for all versions. In each way only
-the server itself gets the variant's flags (``_postgresql_make.py`` says why).
+It is built with its own makefiles, Debian's packages by Debian's rules. Either way only the server
+itself gets the variant's flags (``_postgresql_make.py`` says why).
 
 PostgreSQL finds its files relative to its program, so it is configured with a prefix that
 does not exist and kept wherever hone keeps builds.
@@ -16,18 +15,13 @@ from pathlib import Path
 from dbhone.dbms._postgresql_deb import deb_recipe
 from dbhone.dbms._postgresql_extensions import DISTRIBUTED, OWN
 from dbhone.dbms._postgresql_lifecycle import PostgresqlLife
-from dbhone.dbms._postgresql_make import make_steps
-from dbhone.dbms._postgresql_meson import has_meson, meson_steps
+from dbhone.dbms._postgresql_make import STAGED, make_steps
 from dbhone.dbms._postgresql_service import SERVICE
 from dbhone.dbms.base import Artifact, BuildRequest, Licence, Recipe
 from dbhone.errors import SourceError
 from dbhone.requirements import Requirement
 from dbhone.versions import VersionRange
 
-# With "postgres" in the prefix, the makefiles add no folder of that name below lib and share.
-_PREFIX = "/dbhone-postgresql"
-_STAGE = Path("stage")
-_STAGED = _STAGE / _PREFIX.removeprefix("/")
 _KEPT = Path("install")
 _UNMOVABLE = ("ExecInterpExpr",)
 """The interpreter of expressions keeps the addresses of its own parts in a table."""
@@ -66,12 +60,11 @@ class Postgresql(PostgresqlLife):
         duty="The PostgreSQL Licence asks that its text goes with every copy: it is enclosed.",
     )
     requirements = (
+        Requirement(name="make", package="make"),
+        # They make the sources that newer trees do not hold.
         Requirement(name="bison", package="bison"),
         Requirement(name="flex", package="flex"),
         Requirement(name="perl", package="perl"),
-        Requirement(name="make", package="make", versions=VersionRange(until="16")),
-        Requirement(name="meson", package="meson", versions=VersionRange(since="16")),
-        Requirement(name="ninja", package="ninja-build", versions=VersionRange(since="16")),
     )
 
     def version(self, tree: Path) -> str:
@@ -89,11 +82,6 @@ class Postgresql(PostgresqlLife):
         self.check_builds(match[1])
         return match[1]
 
-    def required_programs(self, tree: Path) -> tuple[str, ...]:
-        """Return what builds it, and what makes the sources that newer trees do not hold."""
-        builders = ("meson", "ninja") if has_meson(tree) else ("make",)
-        return (*builders, "bison", "flex", "perl")
-
     def extensions(self, packaging: str | None) -> frozenset[str]:
         """Return PL/pgSQL; for a build by Debian's rules all that PostgreSQL's source has."""
         return OWN if packaging is None else DISTRIBUTED
@@ -102,14 +90,13 @@ class Postgresql(PostgresqlLife):
         """Return the steps: configure, what the server needs, then the server."""
         if request.packaging is not None:
             return deb_recipe(request, _UNMOVABLE)
-        steps = meson_steps if has_meson(request.tree) else make_steps
         return Recipe(
-            steps=steps(request, _PREFIX, _STAGE),
+            steps=make_steps(request),
             artifacts=(
-                Artifact(name="install", made=_STAGED, kept=_KEPT, tree=True),
+                Artifact(name="install", made=STAGED, kept=_KEPT, tree=True),
                 Artifact(
                     name="server",
-                    made=_STAGED / "bin" / "postgres",
+                    made=STAGED / "bin" / "postgres",
                     kept=_KEPT / "bin" / "postgres",
                 ),
             ),

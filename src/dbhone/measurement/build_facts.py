@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class BuildTarget:
     """The compilers' CPU time for one build target, and how many files they compiled for it.
 
-    A target of CMake or meson; of makefiles, what lies in one folder.
+    A target of CMake; of makefiles, what lies in one folder.
     """
 
     name: str

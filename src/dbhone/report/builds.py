@@ -45,9 +45,9 @@ def build_tables(context: ReportContext) -> tuple[Table, ...]:
         times,
         *_ranking(
             "Slowest build targets",
-            "The compilers' CPU time for each target of CMake or meson, of makefiles for each "
-            "folder: seconds, and their share of the build's CPU time; empty where a target is "
-            "not among a build's slowest.",
+            "The compilers' CPU time for each target of CMake, of makefiles for each folder: "
+            "seconds, and their share of the build's CPU time; empty where a target is not among "
+            "a build's slowest.",
             columns("Build target", names),
             [_target_times(build.timings) for build in builds],
         ),

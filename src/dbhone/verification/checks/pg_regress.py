@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 from types import MappingProxyType
 
+from dbhone.dbms._postgresql_make import RUN_PATH, configure
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe
 from dbhone.requirements import Requirement
 from dbhone.verification.checks.base import (
@@ -35,7 +36,6 @@ _FOLDERS = (
 )
 _CLIENTS = 20
 """The most clients that a schedule has at once; the server keeps some connections for itself."""
-_RUN_PATH = "rpathdir=$$ORIGIN/../lib"
 _RESULT = re.compile(
     # Up to 15, and the Test Anything Protocol since 16.
     r"^(?:test +|     )(?P<name>\S+) +\.\.\. (?P<word>ok|FAILED|failed)\b"
@@ -58,23 +58,13 @@ class PostgresqlTestPrograms(TestPrograms):
     fixed = True
     build_share = 0.25
 
-    def required_programs(self, tree: Path) -> tuple[str, ...]:
-        """Return what the makefiles need; newer trees still have them."""
-        del tree
-        return ("make", "bison", "flex", "perl")
-
     def recipe(self, request: BuildRequest) -> Recipe:
-        """Return the steps, by the makefiles for all versions."""
+        """Return the steps: configure, then each program by its makefile."""
         flags = f"COPT={' '.join(request.compile_flags)}"
-        make = ("make", f"-j{request.jobs}", flags, _RUN_PATH, "-C")
-        configure = (
-            str(request.tree / "configure"),
-            *("--prefix=/dbhone-postgresql", "--without-readline", "--without-zlib"),
-            *("--without-icu", f"CC={request.compiler}", "CFLAGS="),
-        )
+        make = ("make", f"-j{request.jobs}", flags, RUN_PATH, "-C")
         return Recipe(
             steps=(
-                BuildStep(phase=Phase.CONFIGURE, argv=configure),
+                configure(request, request.compiler),
                 BuildStep(phase=Phase.COMPILE, argv=(*make, "src/backend", "generated-headers")),
                 *(BuildStep(phase=Phase.COMPILE, argv=(*make, folder)) for folder in _FOLDERS),
             ),
