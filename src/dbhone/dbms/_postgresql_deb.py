@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from dbhone.dbms._postgresql_make import server_variables
 from dbhone.dbms._postgresql_service import series_of
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe
 from dbhone.errors import SourceError
@@ -76,16 +77,8 @@ def _server(request: BuildRequest) -> tuple[BuildStep, ...]:
     source = _PACKAGE / "build" / "src"
     make = ("make", f"-j{request.jobs}", "-C")
     shared = ("common", "port")
-    optimised = (
-        f"CC={request.compiler}",
-        # It compiles data only, by flags of its own, and takes CC of the environment.
-        f"DTRACE=env CC={request.host_compiler} dtrace",
-        f"AR={request.archiver}",
-        f"RANLIB={request.ranlib}",
-        # PostgreSQL's own variable for flags that are added to those of configure.
-        f"COPT={' '.join(request.compile_flags)}",
-        f"LDFLAGS_EX={' '.join((*request.link_flags, *request.primary_link_flags))}",
-    )
+    # dtrace compiles data only, by flags of its own, and takes CC of the environment.
+    optimised = server_variables(request, f"DTRACE=env CC={request.host_compiler} dtrace")
     configure = (*_HELPERS, ("debian/rules", "override_dh_auto_configure"))
     tools = (
         (*make, str(source / "backend"), "generated-headers"),

@@ -65,7 +65,6 @@ def configure(request: BuildRequest, compiler: Path) -> BuildStep:
 
 
 def _companions(request: BuildRequest) -> tuple[BuildStep, ...]:
-    # COPT is PostgreSQL's own variable for flags that are added to those of configure.
     make = ("make", f"-j{request.jobs}", "COPT=-O2", RUN_PATH)
     time_zones = (
         *("src/timezone/zic", "-d", str(STAGED / "share" / "timezone")),
@@ -90,14 +89,20 @@ def _forget() -> BuildStep:
 
 def _compile(request: BuildRequest, *what: str) -> BuildStep:
     """Return the step that makes something with the variant's flags, or all that there is."""
-    argv = (
-        *("make", f"-j{request.jobs}"),
+    argv = ("make", f"-j{request.jobs}", *server_variables(request), RUN_PATH, *what)
+    return BuildStep(phase=Phase.COMPILE, argv=argv)
+
+
+def server_variables(request: BuildRequest, *others: str) -> tuple[str, ...]:
+    """Return make's variables for the server: the variant's compiler and flags, and ``others``.
+
+    COPT is PostgreSQL's own, for flags that are added to those of configure.
+    """
+    return (
         f"CC={request.compiler}",
+        *others,
         f"AR={request.archiver}",
         f"RANLIB={request.ranlib}",
         f"COPT={' '.join(request.compile_flags)}",
         f"LDFLAGS_EX={' '.join((*request.link_flags, *request.primary_link_flags))}",
-        RUN_PATH,
-        *what,
     )
-    return BuildStep(phase=Phase.COMPILE, argv=argv)
