@@ -42,7 +42,7 @@ from dbhone.host_lock import hold_host_lock, waiting_line
 from dbhone.instance import ready_made
 from dbhone.measurement.record import READY_MADE
 from dbhone.session import Session
-from dbhone.source.derive import find_unpacked, for_build, unpack_server
+from dbhone.source.derive import for_build, unpack_server
 from dbhone.source.ready_made import find_server
 from dbhone.source.tree import SourceTree, acquire, recall
 
@@ -170,15 +170,14 @@ class BuildService:
 
     def ready_made_server(self, source: str) -> BuildResult:
         """Return the ready-made server that a source brings, whichever DBMS it is."""
-        tree = find_unpacked(self.tree(source), self.session.home)
+        tree = self._unpacked(source)
         known = ready_made.find(self.session.home, tree)
         if known is not None:
             return BuildResult(build=known, tree=tree, reused=True)
-        whole = self._unpacked(source)
         with self.exclusive():
-            build = ready_made.find(self.session.home, whole)
-            build = build or ready_made.adopt(whole, self.session)
-        return BuildResult(build=build, tree=whole, reused=False)
+            build = ready_made.find(self.session.home, tree)
+            build = build or ready_made.adopt(tree, self.session)
+        return BuildResult(build=build, tree=tree, reused=False)
 
     def _unpacked(self, source: str) -> SourceTree:
         """Return the tree with the ready-made server that a source brings."""
