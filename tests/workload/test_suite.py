@@ -133,7 +133,7 @@ def test_the_name_of_a_microbenchmark_tells_how_many_rows_it_asks_for(name: str)
 
 
 def test_a_transaction_that_only_reads_writes_nothing() -> None:
-    writing = {"index-updates", "other-updates", "replacements"}
+    writing = {"index-updates", "other-updates", "replacements", "every-write"}
     for name in MICRO:
         chosen = scripted_set(name)
         if chosen.own["script"] == "transaction":

@@ -16,6 +16,8 @@ local options = {
    index_updates = {"how many updates of the indexed column", 0},
    other_updates = {"how many updates of a column without an index", 0},
    replacements = {"how many rows are deleted and inserted again", 0},
+   every_range = {"how many more of each kind of range but counts", 0},
+   every_write = {"how many more of each kind of write", 0},
 }
 
 local WHERE_RANGE = " FROM sbtest%d WHERE id BETWEEN ? AND ?"
@@ -24,7 +26,6 @@ local RANGES = {
    {"sum_ranges", "SELECT SUM(k)" .. WHERE_RANGE},
    {"order_ranges", "SELECT c" .. WHERE_RANGE .. " ORDER BY c"},
    {"distinct_ranges", "SELECT DISTINCT c" .. WHERE_RANGE .. " ORDER BY c"},
-   {"count_ranges", "SELECT COUNT(c)" .. WHERE_RANGE},
 }
 
 -- Each of these returns what is done once for each time that its option asks for.
@@ -76,22 +77,23 @@ local function replacement(con)
 end
 
 common.step(options, function (con)
-   local actions = {}
-   local function add(option, make, sql)
-      if sysbench.opt[option] > 0 then
-         actions[#actions + 1] = {times = sysbench.opt[option], act = make(con, sql)}
+   local actions, opt = {}, sysbench.opt
+   local function add(times, make, sql)
+      if times > 0 then
+         actions[#actions + 1] = {times = times, act = make(con, sql)}
       end
    end
 
-   add("point_selects", by_id, "SELECT c FROM sbtest%d WHERE id=?")
+   add(opt.point_selects, by_id, "SELECT c FROM sbtest%d WHERE id=?")
    for _, each in ipairs(RANGES) do
-      add(each[1], range, each[2])
+      add(opt[each[1]] + opt.every_range, range, each[2])
    end
-   add("index_updates", by_id, "UPDATE sbtest%d SET k=k+1 WHERE id=?")
-   add("other_updates", other_update)
-   add("replacements", replacement)
-   local begin = sysbench.opt.explicit and con:prepare("BEGIN")
-   local commit = sysbench.opt.explicit and con:prepare("COMMIT")
+   add(opt.count_ranges, range, "SELECT COUNT(c)" .. WHERE_RANGE)
+   add(opt.index_updates + opt.every_write, by_id, "UPDATE sbtest%d SET k=k+1 WHERE id=?")
+   add(opt.other_updates + opt.every_write, other_update)
+   add(opt.replacements + opt.every_write, replacement)
+   local begin = opt.explicit and con:prepare("BEGIN")
+   local commit = opt.explicit and con:prepare("COMMIT")
 
    return function ()
       if begin then
