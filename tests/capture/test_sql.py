@@ -118,6 +118,7 @@ def test_a_value_is_replaced_by_one_of_its_length_and_always_by_the_same(value: 
         ("'1 year 2 mons -3 days 04:05:06'", r"'\d year \d mons -\d days \d\d:\d\d:\d\d'"),
         ("'%Smith%'", r"'%[A-Z][a-z]{4}%'"),
         ("0x1F", r"0x[0-9A-F]{2}"),
+        ("'078-05-1120'", r"'\d{3}-\d\d-\d{4}'"),
     ],
 )
 def test_what_replaces_a_value_is_of_its_type(value: str, kept: str) -> None:

@@ -156,8 +156,10 @@ def _like(text: str, chance: Iterator[int]) -> str:
 
 
 def _is_hexadecimal(text: str) -> bool:
-    is_long = len(text) >= 8 or "x" in text
-    return is_long and _HEX.fullmatch(text) is not None and not _DATE.match(text)
+    """Return whether digits are of base 16, which only the letters among them tell."""
+    if _HEX.fullmatch(text) is None or _DATE.match(text):
+        return False
+    return "x" in text or (len(text) >= 8 and any(map(str.isalpha, text)))
 
 
 def _number_below(most: int, chance: Iterator[int]) -> int:
