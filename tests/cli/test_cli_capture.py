@@ -30,6 +30,13 @@ def test_it_says_what_it_found_and_what_it_wrote(hone: Hone) -> None:
     assert (hone.folder / "shop.workload").exists()
 
 
+def test_the_commands_that_it_names_have_quotes_where_a_shell_needs_them(hone: Hone) -> None:
+    (hone.folder / "general.log").write_text(connected(1, "shop&co"))
+    said = " ".join(hone("capture", "general.log", "-o", "my shop.workload").stderr.split())
+    assert "'shop&co' > 'my shop.sql')" in said
+    assert "--workload 'my shop.workload' --data 'my shop.sql' --plan'" in said
+
+
 def test_it_warns_where_much_is_left_out(hone: Hone) -> None:
     executed = "2026-05-04T10:20:30.000000Z\t    1 Execute\tUPDATE a SET b = ?\n"
     asked = "2026-05-04T10:20:31.000000Z\t    1 Query\tSELECT 1\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator
@@ -182,7 +183,8 @@ def _output(chosen: _Options) -> Path:
         raise UsageError("no output file is named", hint=f"-o NAME{SUFFIX}")
     if output.suffix != SUFFIX:
         raise UsageError(
-            f"a workload file's name ends in {SUFFIX}", hint=f"-o {output.with_suffix(SUFFIX)}"
+            f"a workload file's name ends in {SUFFIX}",
+            hint=f"-o {shlex.quote(str(output.with_suffix(SUFFIX)))}",
         )
     check_output(output, force=chosen.force)
     return output
@@ -335,8 +337,8 @@ def _warnings(captured: Captured) -> Iterator[str]:
     if sum(header.databases.values()) - most > _FEW * most:
         yield (
             "clients asked several databases: a replay asks one, in which the statements of the"
-            f" others fail or find other tables; --database {terminal_safe(_usual(header))} leaves"
-            " those out"
+            " others fail or find other tables;"
+            f" --database {terminal_safe(shlex.quote(_usual(header)))} leaves those out"
         )
     if captured.threshold is not None:
         yield (
@@ -393,9 +395,9 @@ def _next(output: Path, header: Header) -> str:
     dump = (here or known)[0]
     file = output.with_suffix(dump.suffix)
     return terminal_safe(
-        f"dump its data ({dump.line(database, file)}), and 'hone tune SOURCE --workload {output}"
-        f" --data {file} --plan' says how long the fastest build for it takes. SOURCE is"
-        f" {_SOURCES[header.protocol]}"
+        f"dump its data ({dump.line(database, file)}), and 'hone tune SOURCE"
+        f" --workload {shlex.quote(str(output))} --data {shlex.quote(str(file))} --plan' says how"
+        f" long the fastest build for it takes. SOURCE is {_SOURCES[header.protocol]}"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -35,7 +36,8 @@ class DumpProgram:
         """Return the shell's line that dumps a database into a file."""
         program, *options = self.command
         where = ("-h", host) if host is not None else ()
-        return f"{' '.join((program, *where, *options, database))} > {file}"
+        words = (program, *where, *options, database)
+        return f"{shlex.join(words)} > {shlex.quote(str(file))}"
 
 
 class Dumps(ABC):
