@@ -45,4 +45,7 @@ func TestNoClientBeginsBeforeAllAreReady(t *testing.T) {
 	if found.Finished == 0 || found.Seconds < 0.1 {
 		t.Errorf("%v transactions in %v seconds", found.Finished, found.Seconds)
 	}
+	if found.Rates == nil {
+		t.Error("the rates of less than a second are null in JSON")
+	}
 }

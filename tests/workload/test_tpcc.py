@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -94,6 +95,13 @@ def test_no_secret_and_no_network_address_is_on_the_command_line() -> None:
         "--threads=1",
         "load",
     )
+
+
+def test_it_imports_nothing_that_go_1_19_does_not_have() -> None:
+    sources = [file.read_text() for file in PLUGIN.module.glob("*.go")]
+    imported = {name for text in sources for name in re.findall(r'^\t(?:\w+ )?"(.+)"$', text, re.M)}
+    assert {"sync/atomic", "github.com/lib/pq"} <= imported
+    assert not imported & {"cmp", "iter", "log/slog", "maps", "math/rand/v2", "slices", "unique"}
 
 
 @pytest.mark.integration

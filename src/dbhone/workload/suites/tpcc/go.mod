@@ -1,5 +1,6 @@
 module tpcc
 
+// What go-tpc's go.mod says: go since 1.21 accepts no less. 1.19 and 1.20 ignore it, and compile all.
 go 1.21
 
 require (
