@@ -14,7 +14,6 @@ from typing import BinaryIO, cast
 
 from dbhone.capture.anonymise import Anonymiser
 from dbhone.capture.logs.base import LogFormat, LogReader, formats, head_of, read_all
-from dbhone.capture.logs.postgresql_stderr import PostgresqlStderr
 from dbhone.capture.sessions import Sessions
 from dbhone.capture.sql import LEXICAL_RULES
 from dbhone.errors import UsageError
@@ -75,12 +74,11 @@ def capture(
     NoStatementError if there is none in any.
     """
     named = [_Log(path=path, server=server) for path in logs]
-    known = {log: _format_of(log, options) for log in named}
+    known = {log: _format_of(log) for log in named}
     protocols = {found.protocol for found in known.values()}
     if len(protocols) > 1:
         raise UsageError("the logs are of servers that speak different protocols")
-    has_prefix = any(isinstance(found, PostgresqlStderr) for found in known.values())
-    if options.line_prefix is not None and not has_prefix:
+    if options.line_prefix is not None and not any(one.has_line_prefix for one in known.values()):
         titles = ", ".join(sorted({found.title for found in known.values()}))
         raise UsageError(
             f"there is no log with a line prefix: {titles} has none", hint="leave --line-prefix out"
@@ -141,7 +139,7 @@ class _Capture:
 
     def _read(self, log: _Log, found: LogFormat) -> LogReader:
         with _opened(log) as file, _without_collector():
-            reader = found.reader(head_of(file), self._sessions)
+            reader = found.reader(head_of(file), self._sessions, self._options.line_prefix)
             read_all(file, reader)
         return reader
 
@@ -174,7 +172,7 @@ class _Capture:
         )
 
 
-def _format_of(log: _Log, options: CaptureOptions) -> LogFormat:
+def _format_of(log: _Log) -> LogFormat:
     """Return the format of a log, by what its beginning is most like."""
     with _opened(log) as file:
         head = head_of(file)
@@ -186,8 +184,6 @@ def _format_of(log: _Log, options: CaptureOptions) -> LogFormat:
         if not head.strip():
             raise NoStatementError(f"{log} is empty", hint=hint)
         raise UsageError(f"{log} is not a log that hone can read", hint=hint)
-    if options.line_prefix is not None and isinstance(chosen, PostgresqlStderr):
-        return PostgresqlStderr(options.line_prefix)
     return chosen
 
 

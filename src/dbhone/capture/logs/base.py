@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import BinaryIO
@@ -99,26 +99,26 @@ class RecordReader(LogReader):
         """Take the record that begins with the match and ends before ``end``."""
 
 
-class LogFormat(ABC):
-    """A format of logs."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFormat:
+    """A format of logs; users know it by its ``title``.
+
+    Each of its records begins with ``beginning``, and has about so many ``lines`` that no other
+    format has. ``reader`` gets the beginning of a log, the sessions, and the log_line_prefix that
+    the user gave, None if there is none. It raises UsageError for a log that cannot be read.
+    """
 
     name: str
     title: str
-    """What it is, as users know it."""
     protocol: str
     beginning: re.Pattern[str]
-    """What each of its records begins with."""
-    kind: type[LogReader]
-    """Its reader, if nothing of the format depends on settings."""
+    reader: Callable[[str, Sessions, str | None], LogReader]
+    lines: int = 1
+    has_line_prefix: bool = False
 
     def score(self, head: str) -> int:
         """Return how many lines of a log's beginning are such as this format has."""
-        return len(self.beginning.findall(head))
-
-    def reader(self, head: str, sessions: Sessions) -> LogReader:
-        """Return a reader of the log that begins with ``head``. Raises UsageError."""
-        del head
-        return self.kind(sessions)
+        return self.lines * len(self.beginning.findall(head))
 
 
 def formats() -> tuple[LogFormat, ...]:

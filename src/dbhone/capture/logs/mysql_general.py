@@ -71,14 +71,10 @@ class GeneralReader(MysqlRecordReader):
         return self._clock.second(f"{day} {time[7:].replace(' ', '0')}")
 
 
-class MysqlGeneral(LogFormat):
-    """The log of everything."""
-
-    name = "mysql-general"
-    title = "the general log of MySQL or MariaDB"
-    protocol = "mysql"
-    beginning = _START
-    kind = GeneralReader
-
-
-PLUGIN = MysqlGeneral()
+PLUGIN = LogFormat(
+    name="mysql-general",
+    title="the general log of MySQL or MariaDB",
+    protocol="mysql",
+    beginning=_START,
+    reader=lambda _head, sessions, _prefix: GeneralReader(sessions),
+)

@@ -102,18 +102,11 @@ class SlowReader(MysqlRecordReader):
         return int(stamp[1]) * 1_000_000 if stamp is not None else 0
 
 
-class MysqlSlow(LogFormat):
-    """The log with times."""
-
-    name = "mysql-slow"
-    title = "the slow log of MySQL or MariaDB"
-    protocol = "mysql"
-    beginning = _START
-    kind = SlowReader
-
-    def score(self, head: str) -> int:
-        """Return how many lines their heads have, about."""
-        return 4 * super().score(head)
-
-
-PLUGIN = MysqlSlow()
+PLUGIN = LogFormat(
+    name="mysql-slow",
+    title="the slow log of MySQL or MariaDB",
+    protocol="mysql",
+    beginning=_START,
+    reader=lambda _head, sessions, _prefix: SlowReader(sessions),
+    lines=4,
+)

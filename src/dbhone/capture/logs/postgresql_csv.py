@@ -57,14 +57,10 @@ def _unquoted(text: str) -> str:
     return inner.replace('""', '"') if '"' in inner else inner
 
 
-class PostgresqlCsv(LogFormat):
-    """The format with a column for everything."""
-
-    name = "postgresql-csv"
-    title = "PostgreSQL's csvlog"
-    protocol = "postgresql"
-    beginning = _BEGINNING
-    kind = CsvReader
-
-
-PLUGIN = PostgresqlCsv()
+PLUGIN = LogFormat(
+    name="postgresql-csv",
+    title="PostgreSQL's csvlog",
+    protocol="postgresql",
+    beginning=_BEGINNING,
+    reader=lambda _head, sessions, _prefix: CsvReader(sessions),
+)

@@ -58,14 +58,10 @@ class JsonReader(LogReader):
         return True
 
 
-class PostgresqlJson(LogFormat):
-    """The format with a key for everything."""
-
-    name = "postgresql-json"
-    title = "PostgreSQL's jsonlog"
-    protocol = "postgresql"
-    beginning = _BEGINNING
-    kind = JsonReader
-
-
-PLUGIN = PostgresqlJson()
+PLUGIN = LogFormat(
+    name="postgresql-json",
+    title="PostgreSQL's jsonlog",
+    protocol="postgresql",
+    beginning=_BEGINNING,
+    reader=lambda _head, sessions, _prefix: JsonReader(sessions),
+)

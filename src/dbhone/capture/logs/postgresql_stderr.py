@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from dbhone.capture.logs._postgresql import Messages
-from dbhone.capture.logs.base import Clock, LogFormat, LogReader, RecordReader
+from dbhone.capture.logs.base import Clock, LogFormat, RecordReader
 from dbhone.capture.sessions import Sessions
 from dbhone.errors import UsageError
 
@@ -192,42 +192,36 @@ class StderrReader(RecordReader):
             self._take_pending("", "", "")
 
 
-class PostgresqlStderr(LogFormat):
-    """The format for people. ``prefix`` is the server's log_line_prefix, None to find it out."""
+def _reader(head: str, sessions: Sessions, prefix: str | None) -> StderrReader:
+    """Return a reader that knows the prefix.
 
-    name = "postgresql-stderr"
-    title = "PostgreSQL's log to stderr"
-    protocol = "postgresql"
-    beginning = _LINE
-
-    def __init__(self, prefix: str | None = None) -> None:
-        self.prefix = prefix
-
-    def reader(self, head: str, sessions: Sessions) -> LogReader:
-        """Return a reader that knows the prefix.
-
-        Raises UsageError if it is not recognised, and for what went through syslog.
-        """
-        lines = self.score(head)
-        if len(_SYSLOG.findall(head)) >= lines:
-            raise UsageError(
-                "this is a log by syslog, which divides long statements",
-                hint="log to stderr, csvlog or jsonlog: log_destination = 'csvlog'",
-            )
-        if self.prefix is not None:
-            return StderrReader(sessions, self.prefix)
-        fitting = [(self._fitting(prefix, head), prefix) for prefix in USUAL]
-        most, prefix = max(fitting, key=lambda pair: pair[0])
-        if most * 10 < lines * 9:
+    Raises UsageError if it is not recognised, and for what went through syslog.
+    """
+    lines = len(_LINE.findall(head))
+    if len(_SYSLOG.findall(head)) >= lines:
+        raise UsageError(
+            "this is a log by syslog, which divides long statements",
+            hint="log to stderr, csvlog or jsonlog: log_destination = 'csvlog'",
+        )
+    if prefix is None:
+        prefix = max(USUAL, key=lambda usual: _fitting(usual, head))
+        if _fitting(prefix, head) * 10 < lines * 9:
             raise UsageError(
                 "the log_line_prefix of this log was not recognised",
                 hint="give the server's own: --line-prefix '%m [%p] ' (SHOW log_line_prefix)",
             )
-        return StderrReader(sessions, prefix)
-
-    @staticmethod
-    def _fitting(prefix: str, head: str) -> int:
-        return len(re.findall(rf"\n{prefix_pattern(prefix)}(?:{_LEVELS}):  ", head))
+    return StderrReader(sessions, prefix)
 
 
-PLUGIN = PostgresqlStderr()
+def _fitting(prefix: str, head: str) -> int:
+    return len(re.findall(rf"\n{prefix_pattern(prefix)}(?:{_LEVELS}):  ", head))
+
+
+PLUGIN = LogFormat(
+    name="postgresql-stderr",
+    title="PostgreSQL's log to stderr",
+    protocol="postgresql",
+    beginning=_LINE,
+    reader=_reader,
+    has_line_prefix=True,
+)
