@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from dbhone.capture.anonymise import Anonymiser
 from dbhone.capture.counted import Counted
@@ -32,24 +33,18 @@ TOO_LONG = f"statements of transactions with more than {_LONGEST_TRANSACTION:,}"
 TOO_LARGE = f"statements of transactions with values of more than {LONGEST_LINE >> 20} MiB"
 
 
+@dataclass(slots=True, eq=False)
 class _Statement:
-    """One execution; ``microseconds`` are None where the log does not have them."""
+    """One execution; ``microseconds`` are None where the log does not have them.
 
-    __slots__ = ("failed", "microseconds", "size", "template", "values")
+    Its values have ``size`` characters, or fewer.
+    """
 
-    def __init__(
-        self,
-        template: CountedTemplate,
-        microseconds: int | None,
-        values: Sequence[Value],
-        size: int = 0,
-    ) -> None:
-        self.template = template
-        self.microseconds = microseconds
-        self.failed = 0
-        self.values = values
-        self.size = size
-        """As many characters as its values have, or more."""
+    template: CountedTemplate
+    microseconds: int | None
+    values: Sequence[Value]
+    size: int = 0
+    failed: int = 0
 
     @property
     def is_over(self) -> bool:
@@ -57,28 +52,23 @@ class _Statement:
         return bool(self.failed) or self.microseconds is not None
 
 
+@dataclass(slots=True, eq=False)
 class _Session:
-    __slots__ = (
-        *("ahead", "autocommit", "began", "ended_one", "last", "number", "opened", "pending"),
-        *("skipping", "unbegun"),
-    )
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.opened: list[_Statement] | None = None
-        """The statements of the transaction that is open."""
-        self.pending: tuple[int, list[_Statement]] | None = None
-        """The last transaction that ended: what the log says next may be about it."""
-        self.began = 0
-        self.last: _Statement | None = None
-        self.ahead = 0
-        """Microseconds that belong to the next statement: its parsing and binding."""
-        self.autocommit = True
-        self.ended_one = False
-        """Whether the end of a transaction is in the log: what follows is known from its start."""
-        self.unbegun = False
-        """Whether statements came since that end, without the beginning of a transaction."""
-        self.skipping = False
+    number: int
+    opened: list[_Statement] | None = None
+    """The statements of the transaction that is open."""
+    pending: tuple[int, list[_Statement]] | None = None
+    """The last transaction that ended: what the log says next may be about it."""
+    began: int = 0
+    last: _Statement | None = None
+    ahead: int = 0
+    """Microseconds that belong to the next statement: its parsing and binding."""
+    autocommit: bool = True
+    ended_one: bool = False
+    """Whether the end of a transaction is in the log: what follows is known from its start."""
+    unbegun: bool = False
+    """Whether statements came since that end, without the beginning of a transaction."""
+    skipping: bool = False
 
 
 class Sessions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dbhone.capture.anonymise import Anonymiser
 from dbhone.capture.sql import (
@@ -31,29 +32,18 @@ encoded = json.JSONEncoder(separators=(",", ":")).encode
 Value = str | None
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class CountedTemplate:
     """A template while statements of it are counted. Without a number it is left out."""
 
-    __slots__ = (
-        *("errors", "executions", "kind", "microseconds", "number"),
-        *("parameters", "pieces", "rule"),
-    )
-
-    def __init__(
-        self,
-        pieces: tuple[str, ...],
-        *,
-        kind: StatementKind,
-        number: int | None,
-        parameters: bool,
-        rule: ReplayRule,
-    ) -> None:
-        self.pieces = pieces
-        self.kind = kind
-        self.number = number
-        self.parameters = parameters
-        self.rule = rule
-        self.executions = self.microseconds = self.errors = 0
+    pieces: tuple[str, ...]
+    kind: StatementKind
+    number: int | None
+    parameters: bool
+    rule: ReplayRule
+    executions: int = 0
+    microseconds: int = 0
+    errors: int = 0
 
     def counted(self) -> Template:
         """Return the template with what was counted."""
@@ -148,7 +138,7 @@ class Templates:
     ) -> CountedTemplate:
         number = None if rule.left_out else len(self._numbered)
         template = CountedTemplate(
-            pieces,
+            pieces=pieces,
             kind=kind,
             number=number,
             parameters=has_parameters(pieces, self._rules),
