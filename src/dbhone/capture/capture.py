@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from dbhone.capture.anonymise import Anonymiser
+from dbhone.capture.counted import Counted
 from dbhone.capture.logs.base import LogFormat, LogReader, formats, head_of, read_all
 from dbhone.capture.sessions import Sessions
 from dbhone.capture.sql import LEXICAL_RULES
@@ -37,18 +38,11 @@ class CapturedLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Captured:
-    """What was captured: the header of the file, the logs, and what the file does not hold.
-
-    ``threshold`` is the shortest time, in microseconds, if it seems to be the least that was
-    logged. The server logged one of ``sampled`` statements; ``long`` took longer than ``LONG``.
-    """
+    """What was captured: the header of the file, the logs, and what was counted in them."""
 
     header: Header
     logs: tuple[CapturedLog, ...]
-    perhaps_cut: int
-    threshold: int | None
-    sampled: int
-    long: int
+    counted: Counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,10 +125,7 @@ class _Capture:
                 CapturedLog(name=log.name, title=found.title, unread=reader.unread.lines)
                 for (log, found), reader in zip(logs.items(), readers, strict=True)
             ),
-            perhaps_cut=counted.perhaps_cut,
-            threshold=counted.threshold(),
-            sampled=counted.sampled,
-            long=counted.long,
+            counted=counted,
         )
 
     def _read(self, log: _Log, found: LogFormat) -> LogReader:

@@ -303,10 +303,9 @@ def _facts(captured: Captured) -> Table:
     failed = sum(one.errors for one in header.templates)
     if failed:
         rows.append(("failed", f"{failed:,} statements, as in the original"))
-    if captured.perhaps_cut:
-        rows.append(
-            ("perhaps cut", f"{captured.perhaps_cut:,} parameters (log_parameter_max_length)")
-        )
+    perhaps_cut = captured.counted.perhaps_cut
+    if perhaps_cut:
+        rows.append(("perhaps cut", f"{perhaps_cut:,} parameters (log_parameter_max_length)"))
     rows.append(("unread", _unread(captured)))
     return facts(rows)
 
@@ -325,7 +324,7 @@ def _unread(captured: Captured) -> str:
 
 def _warnings(captured: Captured) -> Iterator[str]:
     """Yield why a replay may not be what clients asked of the server."""
-    header = captured.header
+    header, counted = captured.header, captured.counted
     left_out = sum(header.left_out.values()) - header.left_out.get(OTHER_DATABASE, 0)
     share = left_out / (left_out + header.statements)
     if share > _MUCH:
@@ -340,20 +339,21 @@ def _warnings(captured: Captured) -> Iterator[str]:
             " others fail or find other tables;"
             f" --database {terminal_safe(shlex.quote(_usual(header)))} leaves those out"
         )
-    if captured.threshold is not None:
+    threshold = counted.threshold()
+    if threshold is not None:
         yield (
-            f"the shortest statement took {duration(captured.threshold / 1e6)}: the log seems to"
+            f"the shortest statement took {duration(threshold / 1e6)}: the log seems to"
             " have only statements above a threshold (log_min_duration_statement,"
             " long_query_time), and the fast ones are missing"
         )
-    if captured.sampled > 1:
+    if counted.sampled > 1:
         yield (
-            f"the server logged only one of {captured.sampled:,} statements or sessions"
+            f"the server logged only one of {counted.sampled:,} statements or sessions"
             " (log_slow_rate_limit): the others are missing"
         )
-    if captured.long:
+    if counted.long:
         yield (
-            f"{count_of(captured.long, 'statement')} took longer than {duration(LONG / 1e6)}: a"
+            f"{count_of(counted.long, 'statement')} took longer than {duration(LONG / 1e6)}: a"
             " client that replays one may still be in it when its slice ends"
         )
 
