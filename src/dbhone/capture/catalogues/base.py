@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dbhone import registry
 from dbhone.capture.made_up import Catalogue, ForeignKey, RowDialect
-from dbhone.capture.servers.base import Address, Connection
+from dbhone.capture.servers.base import Address, Connection, Row
 
 DRAWER = "dbhone.capture.catalogues"
 
 
-ByKey = Mapping[object, Sequence[Sequence[object]]]
+ByKey = Mapping[object, Sequence[Row]]
 """What a catalogue says of each key of a table, a row for each of the key's columns."""
 
 
@@ -30,11 +30,9 @@ class CatalogueReader(ABC):
         """
 
 
-def by_table(rows: Iterable[Sequence[object]]) -> Mapping[object, ByKey]:
+def by_table(rows: Iterable[Row]) -> Mapping[object, ByKey]:
     """Return what rows of a table, a key and more say, by table and key, in the rows' order."""
-    found: dict[object, dict[object, list[Sequence[object]]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
+    found: dict[object, dict[object, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for table, key, *more in rows:
         found[table][key].append(more)
     return found
@@ -47,9 +45,9 @@ def foreign_keys(keys: ByKey, written: Callable[[str], str] = str) -> tuple[Fore
     """
     return tuple(
         ForeignKey(
-            columns=tuple(str(own) for own, _, _ in rows),
-            table=written(str(rows[0][1])),
-            referred=tuple(str(other) for _, _, other in rows),
+            columns=tuple(own for own, _, _ in rows),
+            table=written(rows[0][1]),
+            referred=tuple(other for _, _, other in rows),
         )
         for rows in keys.values()
     )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from dbhone.capture.catalogues.base import CatalogueReader, by_table, foreign_keys
 from dbhone.capture.made_up import Catalogue, Column, RowDialect, Table
-from dbhone.capture.servers.base import Address, Connection
+from dbhone.capture.servers.base import Address, Connection, Row
 from dbhone.errors import UsageError
 from dbhone.units import count_of
 
@@ -181,7 +181,7 @@ class MysqlCatalogue(CatalogueReader):
         indexes = connection.rows(_INDEXES)
         tables = _tables(connection, indexes)
         unsure = _unsure_keys(indexes, tables)
-        shown = [str(connection.rows(f"SHOW CREATE TABLE {one.name}")[0][1]) for one in tables]
+        shown = [connection.rows(f"SHOW CREATE TABLE {one.name}")[0][1] for one in tables]
         here = [_without_elsewhere(text) for text in shown]
         made = [
             _creation(text, unsure[table.name]) for text, table in zip(here, tables, strict=True)
@@ -234,9 +234,7 @@ def _creation(text: str, unsure: Collection[str]) -> str:
     return _CHECK.sub(r"\1 /*!80016 NOT ENFORCED */", text)
 
 
-def _unsure_keys(
-    indexes: Sequence[Sequence[object]], tables: Sequence[Table]
-) -> Mapping[str, Collection[str]]:
+def _unsure_keys(indexes: Sequence[Row], tables: Sequence[Table]) -> Mapping[str, Collection[str]]:
     """Return the unique keys of tables of which made-up rows may have one value twice.
 
     They have an expression, a generated column, or the beginning of a text that is short.
@@ -244,40 +242,39 @@ def _unsure_keys(
     columns = {table.name: {column.name for column in table.columns} for table in tables}
     unsure: dict[str, set[str]] = {table.name: set() for table in tables}
     for table, index, name, not_unique, _, _, part in indexes:
-        written = quoted(str(table))
-        if int(str(not_unique)) or written not in columns:
+        written = quoted(table)
+        if not_unique or written not in columns:
             continue
-        is_sure = name in columns[written] and (part is None or int(str(part)) >= _ENOUGH)
+        is_sure = name in columns[written] and (part is None or part >= _ENOUGH)
         if not is_sure:
-            unsure[written].add(str(index))
+            unsure[written].add(index)
     return unsure
 
 
-def _tables(connection: Connection, indexes: Sequence[Sequence[object]]) -> tuple[Table, ...]:
-    columns: dict[object, list[Sequence[object]]] = defaultdict(list)
-    unique: dict[object, dict[object, list[str]]] = defaultdict(lambda: defaultdict(list))
-    distinct: dict[tuple[object, object], int] = {}
+def _tables(connection: Connection, indexes: Sequence[Row]) -> tuple[Table, ...]:
+    columns: dict[str, list[Row]] = defaultdict(list)
+    unique: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    distinct: dict[tuple[str, str], int] = {}
     for table, *column in connection.rows(_COLUMNS):
         columns[table].append(column)
     for table, index, name, not_unique, place, cardinality, _ in indexes:
-        if not int(str(not_unique)):
-            # An expression has no name.
-            unique[table][index].append("" if name is None else str(name))
-        if int(str(place)) == 1 and cardinality is not None:
-            distinct[table, name] = int(str(cardinality))
+        if not not_unique:
+            unique[table][index].append(name or "")  # an expression has no name
+        if place == 1 and cardinality is not None:
+            distinct[table, name] = cardinality
     foreign = by_table(connection.rows(_FOREIGN))
     return tuple(
         Table(
-            name=quoted(str(name)),
-            rows=int(str(rows or 0)),
+            name=quoted(name),
+            rows=rows or 0,
             columns=tuple(
-                _column(int(str(rows or 0)), distinct.get((name, column[0])), *column)
+                _column(rows or 0, distinct.get((name, column[0])), *column)
                 for column in columns[name]
             ),
             unique=tuple(
                 tuple(key)
                 for key in unique[name].values()
-                if {str(column[0]) for column in columns[name]}.issuperset(key)
+                if {column[0] for column in columns[name]}.issuperset(key)
             ),
             foreign=foreign_keys(foreign[name], quoted),
         )
@@ -288,22 +285,22 @@ def _tables(connection: Connection, indexes: Sequence[Sequence[object]]) -> tupl
 def _column(
     rows: int,
     distinct: int | None,
-    name: object,
-    kind: object,
-    spelled: object,
-    length: object,
-    precision: object,
-    scale: object,
-    nullable: object,
+    name: str,
+    kind: str,
+    spelled: str,
+    length: int | None,
+    precision: int | None,
+    scale: int | None,
+    nullable: str,
 ) -> Column:
-    limit = int(str(length or precision or 0))
+    limit = length or precision or 0
     return Column(
-        name=str(name),
-        kind=str(kind).lower(),
-        spelled=str(spelled),
+        name=name,
+        kind=kind.lower(),
+        spelled=spelled,
         distinct=max(1, rows // 10 if distinct is None else distinct),
         limit=limit,
-        scale=int(str(scale or 0)),
+        scale=scale or 0,
         width=max(1, min(_USUAL_WIDTH, limit // 2 or _USUAL_WIDTH)),
         required=nullable == "NO",
     )

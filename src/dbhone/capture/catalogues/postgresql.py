@@ -15,7 +15,7 @@ from pathlib import Path
 from dbhone import process
 from dbhone.capture.catalogues.base import CatalogueReader, by_table, foreign_keys
 from dbhone.capture.made_up import Catalogue, Column, RowDialect, Table
-from dbhone.capture.servers.base import Address, Connection
+from dbhone.capture.servers.base import Address, Connection, Row
 from dbhone.command import Command
 from dbhone.errors import MachineError
 from dbhone.units import count_of
@@ -232,7 +232,7 @@ class PostgresqlCatalogue(CatalogueReader):
     def read(self, connection: Connection, address: Address, password: str | None) -> Catalogue:
         """Return the tables of all schemas but the system's and those of extensions."""
         connection.rows("SELECT set_config('search_path', '', false)")  # as pg_dump's text has it
-        checks = [str(row[0]) for row in connection.rows(_CHECKS)]
+        checks = [row[0] for row in connection.rows(_CHECKS)]
         tables, partitioned = _tables(connection)
         left_out = [f"{len(checks)} checks, which made-up rows may not pass"] if checks else []
         if partitioned:
@@ -240,7 +240,7 @@ class PostgresqlCatalogue(CatalogueReader):
         before, secrets = _without_secrets(_schema(address, password, "pre-data"))
         left_out += secrets
         after = _schema(address, password, "post-data")
-        by_expression = [str(row[0]) for row in connection.rows(_BY_EXPRESSION)]
+        by_expression = [row[0] for row in connection.rows(_BY_EXPRESSION)]
         for index in by_expression:
             after = after.replace(f"CREATE UNIQUE {index}", f"CREATE {index}")
         after, dropped = _without_references(
@@ -250,7 +250,7 @@ class PostgresqlCatalogue(CatalogueReader):
             left_out.append(f"{count_of(dropped, 'foreign key')} to tables without made-up rows")
         if by_expression:
             left_out.append("the uniqueness of indexes by expressions")
-        views = [str(row[0]) for row in connection.rows(_MATERIALIZED)]
+        views = [row[0] for row in connection.rows(_MATERIALIZED)]
         return Catalogue(
             before="".join((before, *(f"{check};\n" for check in checks))),
             after="".join((after, *(_REFRESH.format(view=view) for view in views))),
@@ -264,7 +264,7 @@ def _tables(connection: Connection) -> tuple[tuple[Table, ...], list[str]]:
     version = int(connection.value("SHOW server_version_num"))
     stored = "AND a.attgenerated = ''" if version >= _SINCE_GENERATED else ""
     keys = "AND k.place <= i.indnkeyatts" if version >= _SINCE_INCLUDED else ""
-    columns: dict[object, list[Sequence[object]]] = defaultdict(list)
+    columns: dict[object, list[Row]] = defaultdict(list)
     for table, *column in connection.rows(_COLUMNS.format(stored=stored)):
         columns[table].append(column)
     unique = by_table(connection.rows(_UNIQUE.format(keys=keys)))
@@ -272,21 +272,21 @@ def _tables(connection: Connection) -> tuple[tuple[Table, ...], list[str]]:
     found, partitioned = [], []
     for table, name, estimate, is_partitioned in connection.rows(_TABLES):
         if is_partitioned:
-            partitioned.append(str(name))
+            partitioned.append(name)
             continue
-        rows = int(str(estimate))
+        rows: int = estimate
         if rows <= 0:  # perhaps never analysed, which is 0 before version 14
             rows = int(connection.value(f"SELECT count(*) FROM {name}"))
-        known = {str(column[0]) for column in columns[table]}
+        known = {column[0] for column in columns[table]}
         found.append(
             Table(
-                name=str(name),
+                name=name,
                 rows=rows,
                 columns=tuple(_column(rows, *column) for column in columns[table]),
                 unique=tuple(
                     key
                     for names in unique[table].values()
-                    if known.issuperset(key := tuple(str(name) for (name,) in names))
+                    if known.issuperset(key := tuple(name for (name,) in names))
                 ),
                 foreign=foreign_keys(foreign[table]),
             )
@@ -296,32 +296,32 @@ def _tables(connection: Connection) -> tuple[tuple[Table, ...], list[str]]:
 
 def _column(
     rows: int,
-    name: object,
-    kind: object,
-    spelled: object,
-    modifier: object,
-    required: object,
-    is_enum: object,
-    is_array: object,
-    distinct: object,
-    nulls: object,
-    width: object,
+    name: str,
+    kind: str,
+    spelled: str,
+    modifier: int,
+    required: bool,
+    is_enum: bool,
+    is_array: bool,
+    distinct: float | None,
+    nulls: float | None,
+    width: int | None,
 ) -> Column:
-    number = float(str(distinct)) if distinct is not None else -1.0
-    limit, scale = int(str(modifier)) - _HEADER, 0
+    number = distinct if distinct is not None else -1.0
+    limit, scale = modifier - _HEADER, 0
     if kind == "numeric" and limit >= 0:
         limit, scale = limit >> _NUMERIC, limit & 0x7FF
     return Column(
-        name=str(name),
-        kind=_ENUM if is_enum else _ARRAY if is_array else str(kind),
-        spelled=str(spelled),
+        name=name,
+        kind=_ENUM if is_enum else _ARRAY if is_array else kind,
+        spelled=spelled,
         # Less than nought, it is a share of the rows.
         distinct=max(1, round(-number * rows if number < 0 else number)),
-        nulls=float(str(nulls or 0.0)),
+        nulls=nulls or 0.0,
         limit=max(0, limit),
         scale=scale,
-        width=int(str(width or 16)),
-        required=bool(required),
+        width=width or 16,
+        required=required,
     )
 
 
@@ -335,17 +335,15 @@ def _without_secrets(schema: str) -> tuple[str, list[str]]:
     return schema, left_out
 
 
-def _without_references(
-    schema: str, keys: Sequence[Sequence[object]], made: Collection[str]
-) -> tuple[str, int]:
+def _without_references(schema: str, keys: Sequence[Row], made: Collection[str]) -> tuple[str, int]:
     """Return what is added to filled tables without keys that refer to others, and their number.
 
     ``keys`` are how each foreign key begins in the text, and the table to which it refers.
     """
     dropped = 0
     for beginning, referred in keys:
-        start = schema.find(str(beginning))
-        if str(referred) not in made and start >= 0:
+        start = schema.find(beginning)
+        if referred not in made and start >= 0:
             schema = schema[:start] + schema[schema.index(";\n", start) + 2 :]
             dropped += 1
     return schema, dropped

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from dbhone import registry
@@ -17,6 +17,8 @@ from dbhone.errors import MachineError, UsageError
 
 DRAWER = "dbhone.capture.servers"
 _THIS_MACHINE = "localhost"
+Row = Sequence[Any]
+"""A row of an answer: the statement tells of which types its values are."""
 SYNTAX = "postgresql://USER@HOST:PORT/DATABASE or mysql://USER@HOST:PORT"
 
 
@@ -104,7 +106,7 @@ class Connection(ABC):
     """Where the server was found, with the socket if it was one."""
 
     @abstractmethod
-    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         """Return the rows of a statement.
 
         Raises NoAnswerError where the server does not answer, and RefusedError with its own words.

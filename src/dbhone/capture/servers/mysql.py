@@ -24,6 +24,7 @@ from dbhone.capture.servers.base import (
     LoggingStatements,
     NoAnswerError,
     RefusedError,
+    Row,
     ServerLog,
 )
 from dbhone.dbms._mysql_protocol import MYSQL
@@ -80,10 +81,10 @@ class _PyMySql(Connection):
             why = f"cannot connect to {address.text}: {MYSQL.words(error)}"
             raise _kind(error)(why, hint=_LOGIN if address.is_local else None) from error
 
-    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         return list(self.streamed(sql, values))
 
-    def streamed(self, sql: str, values: Sequence[object] = ()) -> Iterator[Sequence[object]]:
+    def streamed(self, sql: str, values: Sequence[object] = ()) -> Iterator[Row]:
         """Yield the rows of an answer as they come, since they may not fit into memory."""
         try:
             with self.connection.cursor(SSCursor) as cursor:

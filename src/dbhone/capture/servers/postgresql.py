@@ -22,6 +22,7 @@ from dbhone.capture.servers.base import (
     LoggingStatements,
     NoAnswerError,
     RefusedError,
+    Row,
     ServerLog,
 )
 from dbhone.dbms._postgresql_protocol import POSTGRESQL
@@ -96,7 +97,7 @@ class _Pg8000(Connection):
             with contextlib.suppress(MachineError):
                 self.rows(f"SET {setting}")
 
-    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         try:
             cursor = self._connection.cursor()
             cursor.execute(sql, tuple(values))
@@ -263,7 +264,7 @@ def _overridden(connection: Connection, wanted: Mapping[str, str]) -> tuple[str,
         f"warning: {whose} has a {name} of its own (ALTER … SET): of its sessions the server may"
         " log nothing, or not all"
         for whose, name, value in connection.rows(_OVERRIDDEN)
-        if str(name) in wanted and wanted[str(name)] != value
+        if name in wanted and wanted[name] != value
     )
 
 
