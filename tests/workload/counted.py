@@ -29,9 +29,6 @@ class Sleeper(ServerDriver):
     program = "sysbench"
     package = "sysbench"
 
-    def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
-        return suite
-
     def argv(self, request: DriverRequest) -> tuple[str, ...]:
         return (str(request.program), "--version")
 
@@ -67,9 +64,6 @@ class Sleeper(ServerDriver):
 
     def verify(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         return (str(program), "--version")
-
-    def verification(self, printed: str) -> str:
-        return printed
 
 
 def _job_of(request: DriverRequest) -> Script:

@@ -75,11 +75,6 @@ class Keybench(ServerDriver):
     package = "python3"
     data_keys = frozenset({"keys"})
 
-    def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
-        """Every version has both."""
-        del tree
-        return suite
-
     def data_set(self, keys: Mapping[str, Any], scripts: Path, seed: int | None) -> Keys:
         """Return the keys."""
         del scripts
