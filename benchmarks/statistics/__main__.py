@@ -18,9 +18,9 @@ from benchmarks.statistics import kinds, promise
 from benchmarks.statistics.cutting import recordings
 from benchmarks.statistics.document import DocumentError, placed
 from benchmarks.statistics.methods.base import Method
-from benchmarks.statistics.methods.everyone import CONSIDERED, METHODS
+from benchmarks.statistics.methods.everyone import METHODS
 from benchmarks.statistics.study import Study
-from benchmarks.statistics.table import all_in_one, misses, one_table, tables
+from benchmarks.statistics.table import misses, tables
 from benchmarks.statistics.trace import TraceError
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "statistics-validation.md"
@@ -31,7 +31,6 @@ def texts(runs: int, promise_runs: int, seed: int, traces: Path) -> dict[str, st
     """Return what belongs into the document, by the name of its place."""
     recorded = tuple(recordings(traces))
     compared = tuple(Study(methods=METHODS, recordings=recorded, runs=runs, seed=seed).rows())
-    others = Study(methods=CONSIDERED, recordings=recorded, runs=runs, seed=seed, lengths=())
     kept = tuple(promise.rows(recorded, promise_runs, seed))
     return {
         "noises": kinds.table((*kinds.CHOSEN_ON, *kinds.HELD_OUT, *kinds.SERVERS)),
@@ -39,7 +38,6 @@ def texts(runs: int, promise_runs: int, seed: int, traces: Path) -> dict[str, st
         "broken": promise.broken(kept),
         "comparison": tables(compared, titles(METHODS), runs=runs),
         "misses": misses(compared, METHODS[0].title),
-        "considered": one_table(tuple(others.rows()), titles(CONSIDERED), all_in_one),
     }
 
 

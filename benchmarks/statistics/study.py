@@ -75,7 +75,6 @@ class Study:
         piece = recording.cut(generator(self.seed, recording.title), self.runs, longest)
         restarts = min(restarts_within(longest, USUAL.minutes), longest.restarts)
         lengths = _up_to(longest.restarts, self.lengths)
-        in_rounds = piece.logs.shape[-2] > 1
         return Row(
             noise=recording.title,
             held_out=recording.use is Use.JUDGING,
@@ -83,7 +82,7 @@ class Study:
             results={
                 method.title: figures(method, piece, longest, restarts=restarts, lengths=lengths)
                 for method in self.methods
-                if method.on_traces and (in_rounds or not method.of_rounds)
+                if method.on_traces
             },
         )
 

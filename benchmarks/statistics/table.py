@@ -82,20 +82,6 @@ def tables(rows: Sequence[Row], titles: Sequence[str], *, runs: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def one_table(
-    rows: Sequence[Row], titles: Sequence[str], cell: Callable[[Figures, Row], str]
-) -> str:
-    """Return a single table."""
-    return "\n".join(_lines(Table(title="", meaning="", cell=cell), rows, titles)) + "\n"
-
-
-def all_in_one(found: Figures, _: Row) -> str:
-    """Return false alarms, coverage and what is found of the wanted, in one cell."""
-    coverage = NOT_KNOWN if found.coverage is None else f"{found.coverage:.0%}"
-    wanted = found.found[SLOWER.index(WANTED)]
-    return f"{found.false_alarms:.0%} · {coverage} · {wanted:.0%}"
-
-
 def misses(rows: Sequence[Row], title: str) -> str:
     """Say where a method misses the goals: a list."""
     lines = [f"- {row.noise}: {what}" for row in rows for what in _missed(row, row.results[title])]

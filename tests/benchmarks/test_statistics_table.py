@@ -7,14 +7,13 @@ from benchmarks.statistics.__main__ import DOCUMENT, titles
 from benchmarks.statistics.document import DocumentError, between, placed
 from benchmarks.statistics.figures import Figures, figures
 from benchmarks.statistics.kinds import CHOSEN_ON, HELD_OUT
-from benchmarks.statistics.methods.base import Method
 from benchmarks.statistics.methods.dbhone import ROUNDS
-from benchmarks.statistics.methods.everyone import CONSIDERED, METHODS
+from benchmarks.statistics.methods.everyone import METHODS
 from benchmarks.statistics.methods.welch import WELCH
 from benchmarks.statistics.noise import drift, quiet
 from benchmarks.statistics.piece import Plan
 from benchmarks.statistics.study import Row
-from benchmarks.statistics.table import TABLES, all_in_one, misses, one_table, tables
+from benchmarks.statistics.table import TABLES, misses, tables
 
 GOOD = Figures(
     false_alarms=0.042, coverage=0.951, half=0.0123, found=(0.1, 0.96, 1.0, 1.0), minutes=24.0
@@ -38,11 +37,6 @@ def test_each_question_has_a_table_with_noises_down_and_methods_across() -> None
         "| quiet | 24 | over 60 |",
     ):
         assert line in text.splitlines()
-
-
-def test_one_table_may_say_all_in_a_cell() -> None:
-    text = one_table(ROWS, ("ours", "theirs"), all_in_one)
-    assert "| quiet | 4% · 95% · 96% | 31% · – · 0% |" in text.splitlines()
 
 
 def test_every_goal_that_is_missed_is_told() -> None:
@@ -71,19 +65,14 @@ def test_a_document_without_the_place_is_refused(document: str) -> None:
         between(document, "a")
 
 
-@pytest.mark.parametrize(
-    ("place", "methods", "count"),
-    [("comparison", METHODS, len(TABLES)), ("considered", CONSIDERED, 1)],
-)
-def test_the_document_has_the_tables_that_the_command_makes(
-    place: str, methods: tuple[Method, ...], count: int
-) -> None:
-    lines = between(DOCUMENT.read_text(encoding="utf-8"), place).splitlines()
+def test_the_document_has_the_tables_that_the_command_makes() -> None:
+    lines = between(DOCUMENT.read_text(encoding="utf-8"), "comparison").splitlines()
     heads = [line for line in lines if line.startswith("| noise")]
-    assert heads == [f"| noise | {' | '.join(titles(methods))} |"] * count
+    assert heads == [f"| noise | {' | '.join(titles(METHODS))} |"] * len(TABLES)
     for mark, kinds in (("", CHOSEN_ON), (", held out", HELD_OUT)):
         for kind in kinds:
-            assert sum(line.startswith(f"| {kind.name}{mark} |") for line in lines) == count
+            rows = [line for line in lines if line.startswith(f"| {kind.name}{mark} |")]
+            assert len(rows) == len(TABLES)
 
 
 def test_the_document_asks_the_questions_of_the_tables() -> None:

@@ -47,8 +47,7 @@ class Method:
     piece: runs x steps x repetitions x subjects. ``judge`` tells what they say. A method that
     is ``in_blocks`` has one repetition for each restart, so that a longer run is a shorter one
     and more. One that is not ``on_traces`` measures in an order that cannot be cut out of a
-    trace. One that is ``of_rounds`` needs several rounds in a restart. One that is ``over_steps``
-    judges all steps as one.
+    trace. One that is ``over_steps`` judges all steps as one.
     """
 
     title: str
@@ -56,7 +55,6 @@ class Method:
     judge: Callable[[Array], Judged]
     in_blocks: bool = False
     on_traces: bool = True
-    of_rounds: bool = False
     over_steps: bool = False
 
 

@@ -21,7 +21,7 @@ _ORDER = 1
 """The seed of the random order of subjects in a pass."""
 
 
-@lru_cache(maxsize=1)  # several methods judge the same levels of one piece
+@lru_cache(maxsize=1)  # two methods judge the same levels of one piece
 def in_rounds(piece: Piece) -> Array:
     """Return each restart's levels, and of their difference what else is known of it.
 
@@ -72,13 +72,13 @@ def in_long_slices(piece: Piece) -> Array:
 
 def judge(seen: Array) -> Judged:
     """Tell what dbhone tells of each step, corrected for being one of several."""
-    return judged(estimate(_differences(seen)))
+    return _judged(estimate(_differences(seen)))
 
 
 def judge_over_steps(seen: Array) -> Judged:
     """Tell what dbhone tells of all steps as one."""
     by_step = Logs.stacked([_differences(seen[:, step]) for step in range(seen.shape[1])])
-    return judged(estimate(by_step.mean()[:, None]))
+    return _judged(estimate(by_step.mean()[:, None]))
 
 
 def _differences(seen: Array) -> Logs:
@@ -92,7 +92,7 @@ def _differences(seen: Array) -> Logs:
     return Logs(values=values, within=seen[..., 2], clusters=clusters, stalls=stalls)
 
 
-def judged(found: Estimates) -> Judged:
+def _judged(found: Estimates) -> Judged:
     """Return the verdicts on estimates, runs x steps."""
     enough = np.where(found.count >= MINIMUM_BLOCKS, found.p, np.nan)
     adjusted = np.array([holm(run) for run in enough])

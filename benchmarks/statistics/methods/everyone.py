@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 from benchmarks.statistics.methods.best_of import BEST_OF
-from benchmarks.statistics.methods.considered import (
-    ALL_ALIKE,
-    EVERY_ROUND,
-    MODERATED,
-    PLAIN_LEVELS,
-    TRIMMED,
-)
 from benchmarks.statistics.methods.dbhone import OVER_STEPS, PASSES, ROUNDS
 from benchmarks.statistics.methods.mann_whitney import MANN_WHITNEY
 from benchmarks.statistics.methods.one_run import ONE_RUN
 from benchmarks.statistics.methods.welch import WELCH
 
 METHODS = (ROUNDS, OVER_STEPS, PASSES, ONE_RUN, BEST_OF, MANN_WHITNEY, WELCH)
-CONSIDERED = (ROUNDS, EVERY_ROUND, PLAIN_LEVELS, ALL_ALIKE, TRIMMED, MODERATED)
