@@ -20,7 +20,7 @@ from benchmarks.statistics.document import DocumentError, placed
 from benchmarks.statistics.methods.base import Method
 from benchmarks.statistics.methods.everyone import METHODS
 from benchmarks.statistics.study import Study
-from benchmarks.statistics.table import misses, tables
+from benchmarks.statistics.table import tables
 from benchmarks.statistics.trace import TraceError
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "statistics-validation.md"
@@ -37,7 +37,6 @@ def texts(runs: int, promise_runs: int, seed: int, traces: Path) -> dict[str, st
         "promise": promise.table(kept, promise_runs),
         "broken": promise.broken(kept),
         "comparison": tables(compared, titles(METHODS), runs=runs),
-        "misses": misses(compared, METHODS[0].title),
     }
 
 

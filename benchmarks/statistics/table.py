@@ -12,9 +12,6 @@ from benchmarks.statistics.methods.base import ALPHA
 from benchmarks.statistics.study import Row
 
 NOT_KNOWN = "–"
-COVERAGE_WANTED = (0.93, 0.97)
-"""Where coverage has to be."""
-MINUTES_WANTED = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,22 +77,6 @@ def tables(rows: Sequence[Row], titles: Sequence[str], *, runs: int) -> str:
     for table in TABLES:
         lines += ["", f"**{table.title}.** {table.meaning}", "", *_lines(table, rows, titles)]
     return "\n".join(lines) + "\n"
-
-
-def misses(rows: Sequence[Row], title: str) -> str:
-    """Say where a method misses the goals: a list."""
-    lines = [f"- {row.noise}: {what}" for row in rows for what in _missed(row, row.results[title])]
-    return "\n".join(lines or ["- nowhere"]) + "\n"
-
-
-def _missed(row: Row, found: Figures) -> Iterator[str]:
-    if found.false_alarms > ALPHA:
-        yield f"{found.false_alarms:.1%} false alarms"
-    low, high = COVERAGE_WANTED
-    if found.coverage is not None and not low <= found.coverage <= high:
-        yield f"coverage {found.coverage:.1%}"
-    if found.minutes is None or found.minutes > MINUTES_WANTED:
-        yield f"{WANTED:.0%} takes {_minutes(found, row)} minutes"
 
 
 def _exactness(runs: int) -> str:

@@ -13,7 +13,7 @@ from benchmarks.statistics.methods.welch import WELCH
 from benchmarks.statistics.noise import drift, quiet
 from benchmarks.statistics.piece import Plan
 from benchmarks.statistics.study import Row
-from benchmarks.statistics.table import TABLES, misses, tables
+from benchmarks.statistics.table import TABLES, tables
 
 GOOD = Figures(
     false_alarms=0.042, coverage=0.951, half=0.0123, found=(0.1, 0.96, 1.0, 1.0), minutes=24.0
@@ -37,14 +37,6 @@ def test_each_question_has_a_table_with_noises_down_and_methods_across() -> None
         "| quiet | 24 | over 60 |",
     ):
         assert line in text.splitlines()
-
-
-def test_every_goal_that_is_missed_is_told() -> None:
-    assert misses(ROWS, "ours") == "- nowhere\n"
-    assert misses(ROWS[:1], "theirs").splitlines() == [
-        "- quiet: 31.0% false alarms",
-        "- quiet: 2% takes over 60 minutes",
-    ]
 
 
 def test_a_text_is_put_into_its_place_and_the_rest_stays() -> None:
