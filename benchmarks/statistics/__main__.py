@@ -18,13 +18,16 @@ from benchmarks.statistics import kinds, promise
 from benchmarks.statistics.cutting import recordings
 from benchmarks.statistics.document import DocumentError, placed
 from benchmarks.statistics.methods.base import Method
-from benchmarks.statistics.methods.everyone import METHODS
+from benchmarks.statistics.methods.dbhone import OVER_STEPS, PASSES, ROUNDS
+from benchmarks.statistics.methods.sequential import BEST_OF, MANN_WHITNEY, ONE_RUN, WELCH
 from benchmarks.statistics.study import Study
 from benchmarks.statistics.table import tables
 from benchmarks.statistics.trace import TraceError
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "statistics-validation.md"
 TRACES = Path(__file__).parent / "traces"
+METHODS = (ROUNDS, OVER_STEPS, PASSES, ONE_RUN, BEST_OF, MANN_WHITNEY, WELCH)
+"""The methods that are compared, in the order in which tables show them."""
 
 
 def texts(runs: int, promise_runs: int, seed: int, traces: Path) -> dict[str, str]:

@@ -4,12 +4,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.statistics.methods.base import Method, sequential
+from benchmarks.statistics.__main__ import METHODS
+from benchmarks.statistics.methods.base import Method
 from benchmarks.statistics.methods.dbhone import ROUNDS, in_long_slices, in_rounds, judge
-from benchmarks.statistics.methods.everyone import METHODS
-from benchmarks.statistics.methods.mann_whitney import MANN_WHITNEY, distribution
-from benchmarks.statistics.methods.one_run import ONE_RUN
-from benchmarks.statistics.methods.welch import WELCH
+from benchmarks.statistics.methods.sequential import (
+    MANN_WHITNEY,
+    ONE_RUN,
+    WELCH,
+    distribution,
+    sequential,
+)
 from benchmarks.statistics.noise import drift, heavy, quiet, uneven_starts
 from benchmarks.statistics.piece import Array, Piece, Plan
 from dbhone.analysis.verdict import Verdict

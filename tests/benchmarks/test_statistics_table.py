@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from benchmarks.statistics.__main__ import DOCUMENT, titles
+from benchmarks.statistics.__main__ import DOCUMENT, METHODS, titles
 from benchmarks.statistics.document import DocumentError, between, placed
 from benchmarks.statistics.figures import Figures, figures
 from benchmarks.statistics.kinds import CHOSEN_ON, HELD_OUT
 from benchmarks.statistics.methods.dbhone import ROUNDS
-from benchmarks.statistics.methods.everyone import METHODS
-from benchmarks.statistics.methods.welch import WELCH
+from benchmarks.statistics.methods.sequential import WELCH
 from benchmarks.statistics.noise import drift, quiet
 from benchmarks.statistics.piece import Plan
 from benchmarks.statistics.study import Row

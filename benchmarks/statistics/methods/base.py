@@ -11,10 +11,6 @@ from numpy.typing import NDArray
 from benchmarks.statistics.piece import Array, Piece
 
 ALPHA = 0.05
-THRESHOLD = 0.025
-"""What peers without a test call a difference: 2.5 % (HammerDB 6, modules/jobs)."""
-REPETITIONS = 10
-"""How often peers run each side, as benchstat advises."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,38 +60,3 @@ def growing(method: Method, piece: Piece) -> Callable[[int], Array]:
         return lambda restarts: method.seen(piece.first(restarts))
     whole = method.seen(piece)
     return lambda restarts: whole[..., :restarts, :]
-
-
-def sequential(piece: Piece, repetitions: int) -> Array:
-    """Return the rates of repeated runs of A in the first half of the time, then of B.
-
-    Each server is started as often as dbhone starts it, and measures all the time that dbhone
-    has for both: that is more than most who measure so allow themselves.
-    """
-    alone = piece.alone()
-    half = alone.shape[1] // 2
-    sides = [
-        _repeated(part + by_start[..., None], repetitions)
-        for part, by_start in (
-            (alone[:, :half], piece.by_start[:, :half, :, 0]),
-            (alone[:, half:], piece.by_start[:, half:, :, 1]),
-        )
-    ]
-    return np.stack(sides, axis=-1)
-
-
-def _repeated(logs: Array, repetitions: int) -> Array:
-    """Cut each step's slices into runs, one after the other; return the logs of their rates.
-
-    There are as many runs as ``repetitions``, or as slices where these are fewer.
-    """
-    runs, _, steps, _ = logs.shape
-    in_time = np.exp(logs).swapaxes(1, 2).reshape(runs, steps, -1)
-    parts = np.array_split(in_time, min(repetitions, in_time.shape[-1]), axis=-1)
-    found: Array = np.log(np.stack([each.mean(axis=-1) for each in parts], axis=-1))
-    return found
-
-
-def beyond_threshold(ratio: Array) -> Judged:
-    """Tell of a difference where a ratio is off by more than the fixed threshold."""
-    return Judged(ratio=ratio, different=np.abs(np.expm1(ratio)) > THRESHOLD)
