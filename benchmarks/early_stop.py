@@ -13,15 +13,13 @@ import argparse
 
 import numpy as np
 
-from benchmarks.statistics.kinds import CHOSEN_ON, HELD_OUT
+from benchmarks.statistics.kinds import CHOSEN_ON, HELD_OUT, USUAL
 from benchmarks.statistics.methods.base import ALPHA
-from benchmarks.statistics.piece import Array, Plan
-from benchmarks.statistics.study import generator
+from benchmarks.statistics.piece import Array
 from dbhone.analysis.estimate import estimate
 from dbhone.analysis.verdict import CLEAR, MINIMUM_BLOCKS
 from dbhone.measurement.sample_array import Logs
 
-_BLOCKS = 15
 _SLOWER = (0.0, 0.01, 0.02, 0.05, 0.1)
 
 
@@ -31,16 +29,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=4000, help="of each kind of noise")
     runs = parser.parse_args().runs
     logs = np.concatenate(
-        [
-            each.noise(generator(1, each.name), runs, Plan(restarts=_BLOCKS)).logs
-            for each in (*CHOSEN_ON, *HELD_OUT)
-        ]
+        [each.piece(runs, USUAL, seed=1).logs for each in (*CHOSEN_ON, *HELD_OUT)]
     )
     blocks = (logs[..., 1] - logs[..., 0]).mean(axis=(2, 3))
-    looks = range(MINIMUM_BLOCKS, _BLOCKS + 1)
+    looks = range(MINIMUM_BLOCKS, USUAL.restarts + 1)
     print(
         "| slower by | told at the end | with looks at p < 0.001 | with looks at p < 0.05 "
-        "| blocks of 15 | flattered by |"
+        f"| blocks of {USUAL.restarts} | flattered by |"
     )
     print("| --- | --- | --- | --- | --- | --- |")
     for slower in _SLOWER:

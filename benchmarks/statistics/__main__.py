@@ -14,13 +14,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.statistics import kinds, promise
+from benchmarks.statistics import kinds, promise, study
 from benchmarks.statistics.cutting import recordings
 from benchmarks.statistics.document import DocumentError, placed
 from benchmarks.statistics.methods.base import Method
 from benchmarks.statistics.methods.dbhone import OVER_STEPS, PASSES, ROUNDS
 from benchmarks.statistics.methods.sequential import BEST_OF, MANN_WHITNEY, ONE_RUN, WELCH
-from benchmarks.statistics.study import Study
 from benchmarks.statistics.table import tables
 from benchmarks.statistics.trace import TraceError
 
@@ -33,7 +32,7 @@ METHODS = (ROUNDS, OVER_STEPS, PASSES, ONE_RUN, BEST_OF, MANN_WHITNEY, WELCH)
 def texts(runs: int, promise_runs: int, seed: int, traces: Path) -> dict[str, str]:
     """Return what belongs into the document, by the name of its place."""
     recorded = tuple(recordings(traces))
-    compared = tuple(Study(methods=METHODS, recordings=recorded, runs=runs, seed=seed).rows())
+    compared = tuple(study.rows(METHODS, recorded, runs, seed))
     kept = tuple(promise.rows(recorded, promise_runs, seed))
     return {
         "noises": kinds.table((*kinds.CHOSEN_ON, *kinds.HELD_OUT, *kinds.SERVERS)),

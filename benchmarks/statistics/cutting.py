@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.statistics.kinds import USUAL, Kind
 from benchmarks.statistics.piece import SLICE_SECONDS, Array, Piece, Plan
 from benchmarks.statistics.trace import SUBJECTS, SUFFIX, Trace, TraceError, Use, read
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
@@ -29,6 +30,18 @@ class Recording:
     slice_seconds: float
     restart_seconds: float
     logs: tuple[tuple[Array, ...], ...]
+
+    def kind(self) -> Kind:
+        """Return the noise of runs that are cut out of it."""
+        longest = self.plan(USUAL)
+        return Kind(
+            name=self.title,
+            text="",
+            noise=self.cut,
+            plan=longest.within(USUAL.minutes),
+            longest=longest,
+            recorded=True,
+        )
 
     def plan(self, usual: Plan) -> Plan:
         """Return how a run spends its time that is cut out of it, as long as it was recorded."""

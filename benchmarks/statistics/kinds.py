@@ -12,12 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from benchmarks.statistics import noise
 from benchmarks.statistics.noise import Noise
-from benchmarks.statistics.piece import Plan
+from benchmarks.statistics.piece import Piece, Plan
 
 USUAL = Plan(restarts=15)
 """Runs of 30 minutes, of which most figures are."""
+LONGEST = Plan(restarts=30)
+"""The longest runs that are tried."""
 _SLOW = Plan(restarts=6, restart_seconds=200)
 """Runs of 30 minutes in which a restart takes minutes, as it does with large data."""
 
@@ -26,13 +30,20 @@ _SLOW = Plan(restarts=6, restart_seconds=200)
 class Kind:
     """A kind of noise: its name, what it is in a few words, and what makes it.
 
-    ``plan`` is how a run of half an hour spends its time.
+    ``plan`` is how a run of half an hour spends its time, ``longest`` how the longest does that is
+    tried. What was ``recorded`` is of real servers.
     """
 
     name: str
     text: str
     noise: Noise
     plan: Plan = USUAL
+    longest: Plan = LONGEST
+    recorded: bool = False
+
+    def piece(self, runs: int, plan: Plan, seed: int) -> Piece:
+        """Return so many runs. Their random numbers do not depend on what other kinds there are."""
+        return self.noise(np.random.default_rng([seed, *self.name.encode()]), runs, plan)
 
 
 CHOSEN_ON = (

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dbhone.analysis.rounds import unsettled, usual_unsettled
+from dbhone.analysis.verdict import MINIMUM_BLOCKS
 
 Array = NDArray[np.float64]
 SLICE_SECONDS = 0.5
@@ -41,6 +42,11 @@ class Plan:
     def after(self, restarts: int) -> Plan:
         """Return the same plan, ended after so many restarts."""
         return replace(self, restarts=restarts)
+
+    def within(self, minutes: float) -> Plan:
+        """Return the same plan, ended within so many minutes, but not too early for a verdict."""
+        restarts = max(int(minutes / self.after(1).minutes), MINIMUM_BLOCKS)
+        return self.after(min(restarts, self.restarts))
 
     def shape(self, runs: int) -> tuple[int, int, int, int, int]:
         """Return the axes of the slices of many runs: after the first in the order of time."""

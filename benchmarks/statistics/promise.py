@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.statistics.cutting import Recording
-from benchmarks.statistics.kinds import CHOSEN_ON, HELD_OUT, SERVERS, USUAL, Kind
+from benchmarks.statistics.kinds import CHOSEN_ON, HELD_OUT, SERVERS
 from benchmarks.statistics.methods.base import ALPHA, Method
 from benchmarks.statistics.methods.dbhone import OVER_STEPS, ROUNDS
 from benchmarks.statistics.notes import codes
 from benchmarks.statistics.piece import Piece
-from benchmarks.statistics.study import generator, restarts_within
 
 COVERAGE_WANTED = (0.93, 0.97)
 """Where coverage has to be."""
@@ -79,8 +78,8 @@ class Row:
 
 def rows(recordings: Sequence[Recording], runs: int, seed: int) -> Iterator[Row]:
     """Yield a row for each kind of noise and each recording."""
-    for kind in (*CHOSEN_ON, *HELD_OUT, *SERVERS, *map(_recorded, recordings)):
-        piece = kind.noise(generator(seed, kind.name), runs, kind.plan)
+    for kind in (*CHOSEN_ON, *HELD_OUT, *SERVERS, *(each.kind() for each in recordings)):
+        piece = kind.piece(runs, kind.plan, seed)
         noted = codes(replace(piece, logs=piece.logs[:_NOTED_RUNS]), kind.plan)
         yield Row(
             name=kind.name,
@@ -89,13 +88,6 @@ def rows(recordings: Sequence[Recording], runs: int, seed: int) -> Iterator[Row]
             as_one=_promise(OVER_STEPS, piece),
             noted=tuple(float(np.mean([note in each for each in noted])) for note in NOTES),
         )
-
-
-def _recorded(recording: Recording) -> Kind:
-    """Return runs that are cut out of a recording, half an hour long or as long as it is."""
-    plan = recording.plan(USUAL)
-    restarts = min(restarts_within(plan, USUAL.minutes), plan.restarts)
-    return Kind(name=recording.title, text="", noise=recording.cut, plan=plan.after(restarts))
 
 
 def _promise(method: Method, piece: Piece) -> Promise:

@@ -8,7 +8,7 @@ from benchmarks.statistics.cutting import Recording, recording, recordings
 from benchmarks.statistics.methods.dbhone import ROUNDS
 from benchmarks.statistics.noise import uneven_starts
 from benchmarks.statistics.piece import Plan
-from benchmarks.statistics.study import Study
+from benchmarks.statistics.study import rows
 from benchmarks.statistics.table import tables
 from benchmarks.statistics.trace import SUBJECTS, Slice, Trace, TraceError, Use, write
 
@@ -146,10 +146,9 @@ def test_a_folder_of_traces_is_read_by_recording(tmp_path: Path) -> None:
 
 
 def test_a_recording_has_a_row_among_the_noises_that_it_may_be_used_with() -> None:
-    study = Study(methods=(ROUNDS,), recordings=(_recording(),), runs=8, seed=1, lengths=(6, 8))
-    rows = list(study.rows())
-    row = rows[-1]
+    found = list(rows((ROUNDS,), (_recording(),), runs=8, seed=1))
+    row = found[-1]
     assert (row.noise, row.held_out) == ("recording 2: mariadb 10.11.6", True)
     assert row.longest == pytest.approx(7 * 100 / 60)
     assert row.results[ROUNDS.title].found[-1] == 1.0
-    assert "| recording 2: mariadb 10.11.6, held out |" in tables(rows, (ROUNDS.title,), runs=8)
+    assert "| recording 2: mariadb 10.11.6, held out |" in tables(found, (ROUNDS.title,), runs=8)
