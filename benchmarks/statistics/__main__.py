@@ -15,13 +15,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.statistics import kinds, promise, study
-from benchmarks.statistics.cutting import recordings
+from benchmarks.statistics.cutting import RecordingError, recordings
 from benchmarks.statistics.document import DocumentError, placed
 from benchmarks.statistics.methods.base import Method
 from benchmarks.statistics.methods.dbhone import OVER_STEPS, PASSES, ROUNDS
 from benchmarks.statistics.methods.sequential import BEST_OF, MANN_WHITNEY, ONE_RUN, WELCH
 from benchmarks.statistics.table import tables
-from benchmarks.statistics.trace import TraceError
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "statistics-validation.md"
 TRACES = Path(__file__).parent / "traces"
@@ -62,7 +61,7 @@ def main() -> int:
             print(f"\n{name}\n\n{text}")
         if asked.write:
             write(found)
-    except (TraceError, DocumentError) as error:
+    except (RecordingError, DocumentError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

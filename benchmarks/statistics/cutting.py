@@ -11,9 +11,13 @@ import numpy as np
 
 from benchmarks.statistics.kinds import USUAL, Kind
 from benchmarks.statistics.piece import SLICE_SECONDS, Array, Piece, Plan
-from benchmarks.statistics.trace import SUBJECTS, SUFFIX, Trace, TraceError, Use, read
+from benchmarks.statistics.trace import SUBJECTS, SUFFIX, Trace, Use, read
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
 from dbhone.measurement.record import LEAST_OPERATIONS
+
+
+class RecordingError(Exception):
+    """Traces are no recording out of which runs can be cut."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +80,9 @@ class Recording:
 
 
 def recordings(folder: Path) -> Iterator[Recording]:
-    """Read all traces of a folder. Raises TraceError if one is not as it should be."""
+    """Read all traces of a folder. Raises RecordingError if there is none."""
     if not folder.is_dir():
-        raise TraceError(f"there is no folder {folder}")
+        raise RecordingError(f"there is no folder {folder}")
     traces = sorted(
         (read(path) for path in folder.glob(f"*{SUFFIX}")),
         key=lambda each: (each.recording, each.step),
@@ -90,15 +94,15 @@ def recordings(folder: Path) -> Iterator[Recording]:
 def recording(number: int, steps: Sequence[Trace]) -> Recording:
     """Put the steps of a recording together: the restarts that all of them have.
 
-    Raises TraceError if they do not belong together, or are too few for a verdict.
+    Raises RecordingError if they do not belong together, or are too few for a verdict.
     """
     first = steps[0]
     if len({(each.machine, each.dbms, each.version) for each in steps}) > 1:
-        raise TraceError(f"recording {number}: its traces are of different servers")
+        raise RecordingError(f"recording {number}: its traces are of different servers")
     restarts = [_restarts(each) for each in steps]
     common = sorted(set.intersection(*(set(each) for each in restarts)))
     if len(common) < MINIMUM_BLOCKS:
-        raise TraceError(
+        raise RecordingError(
             f"recording {number}: its steps have {len(common)} restarts in common,"
             f" a verdict needs {MINIMUM_BLOCKS}"
         )

@@ -4,13 +4,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.statistics.cutting import Recording, recording, recordings
+from benchmarks.statistics.cutting import Recording, RecordingError, recording, recordings
 from benchmarks.statistics.methods.dbhone import ROUNDS
 from benchmarks.statistics.noise import uneven_starts
 from benchmarks.statistics.piece import Plan
 from benchmarks.statistics.study import rows
 from benchmarks.statistics.table import tables
-from benchmarks.statistics.trace import SUBJECTS, Slice, Trace, TraceError, Use, write
+from benchmarks.statistics.trace import SUBJECTS, Slice, Trace, Use, write
 
 RECORDED = Plan(restarts=7, steps=2, rounds=12)
 
@@ -106,7 +106,7 @@ def test_short_rounds_are_joined_and_a_slice_counts_for_as_long_as_it_lasted() -
 
 def test_steps_of_different_servers_are_no_recording() -> None:
     first, second = _traces()
-    with pytest.raises(TraceError, match="different servers"):
+    with pytest.raises(RecordingError, match="different servers"):
         recording(2, [first, replace(second, version="11.4.1")])
 
 
@@ -124,12 +124,12 @@ def test_a_recording_too_short_for_a_verdict_is_refused() -> None:
         replace(each, slices=tuple(one for one in each.slices if one.restart <= 5))
         for each in _traces()
     ]
-    with pytest.raises(TraceError, match="5 restarts in common, a verdict needs 6"):
+    with pytest.raises(RecordingError, match="5 restarts in common, a verdict needs 6"):
         recording(2, short)
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="no folder"):
+    with pytest.raises(RecordingError, match="no folder"):
         list(recordings(tmp_path / "nowhere"))
 
 
