@@ -1,13 +1,12 @@
 """Which slices tell two identical servers' difference, which is none, the most surely.
 
 Usage: ``.venv/bin/python benchmarks/slices.py {mariadb,postgresql} [--minutes N] [--step STEP]…
-[--way WAY]… [--settling]``
+[--slice SECONDS]… [--settling]``
 
 Starts two servers of this machine's own packages on copies of the same data and measures each
-step in passes of equal length, in different ways in random order: by a fresh sysbench for each
-slice, and by clients that stay connected and are paused but for one's, in slices of several
-lengths. Each way's rounds give ratios whose truth is 1. It prints the spread of their logarithms,
-and what trimmed mean, median and dbhone's levels make of them.
+step in trials of equal length, in slices of several lengths in random order, by clients that stay
+connected and are paused but for one's. The rounds give ratios whose truth is 1. It prints the
+spread of their logarithms, and what mean, median and dbhone's levels make of them.
 
 With ``--settling`` it prints instead how fast a server is in each hundredth of a second after its
 client has resumed.
@@ -45,60 +44,33 @@ from dbhone.workload.workload import Workload
 
 NAMES = ("a", "b")
 STEPS = ("point-query", "update-index")
+SLICES = (0.5, 0.1, 0.05, 0.02)
 TRIAL_SECONDS = 10.0
 _CHANCE = random.Random(1)
 _MOMENT = 0.01
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """A way to measure. ``slice`` is in seconds."""
-
-    name: str
-    slice: float
-    fresh: bool = False
-
-
-WAYS = (
-    Way(name="fresh, 1 s", slice=1.0, fresh=True),
-    *(Way(name=f"paused, {slice:g} s", slice=slice) for slice in (0.5, 0.1, 0.05, 0.02)),
-)
-
-
 @dataclass
 class Bench:
-    """Two servers that are up, and what was found of each step in each way: trials of rounds."""
+    """Two servers that are up, and what was found of each step and slice: trials of rounds."""
 
     servers: BlockServers
     session: Session
     tasks: tuple[Task, ...]
-    found: dict[tuple[str, str], list[list[tuple[float, float]]]] = field(default_factory=dict)
+    found: dict[tuple[str, float], list[list[tuple[float, float]]]] = field(default_factory=dict)
 
-    def measure(self, seconds: float, ways: Sequence[Way]) -> None:
-        """Measure trials for so long, each step in each way equally often."""
-        both = [(task, way) for task in self.tasks for way in ways]
+    def measure(self, seconds: float, slices: Sequence[float]) -> None:
+        """Measure trials for so long, each step in slices of each length equally often."""
+        both = [(task, slice) for task in self.tasks for slice in slices]
         for _ in range(max(1, round(seconds / TRIAL_SECONDS / len(both)))):
-            for task, way in _CHANCE.sample(both, len(both)):
+            for task, slice in _CHANCE.sample(both, len(both)):
                 with hold_host_lock(self.session.home, lambda _: None):
-                    measure = self._fresh if way.fresh else self._paused
-                    rounds = measure(task, way.slice)
-                self.found.setdefault((task.set, way.name), []).append(rounds)
+                    rounds = self._trial(task, slice)
+                self.found.setdefault((task.set, slice), []).append(rounds)
                 print(".", end="", flush=True)
         print()
 
-    def _fresh(self, task: Task, slice: float) -> list[tuple[float, float]]:
-        assert task.run is not None
-        task = task.with_share_of_time(slice / task.run.seconds)
-        rounds = []
-        for _ in range(max(1, round(TRIAL_SECONDS / slice / len(NAMES)))):
-            rates = {}
-            for name in _CHANCE.sample(NAMES, len(NAMES)):
-                (step,) = self.servers.drive(name, task).driver.require_report().steps
-                rates[name] = math.log(step.throughput)
-            rounds.append((rates["a"], rates["b"]))
-        return rounds
-
-    def _paused(self, task: Task, slice: float) -> list[tuple[float, float]]:
+    def _trial(self, task: Task, slice: float) -> list[tuple[float, float]]:
         with self.connected(task) as sessions:
             began = time.monotonic()
             number = 0
@@ -156,12 +128,10 @@ def _moments(one: SliceClient, count: int) -> Array:
     return np.array([np.diff(finished), np.diff(at)])
 
 
-def report(found: dict[tuple[str, str], list[list[tuple[float, float]]]]) -> None:
-    """Print a line for each step and way."""
-    print(
-        f"{'step':22} {'way':28} passes rounds  sd    95 % in  trimmed mean   median  fitted passes"
-    )
-    for (step, way), trials in found.items():
+def report(found: dict[tuple[str, float], list[list[tuple[float, float]]]]) -> None:
+    """Print a line for each step and length of slices."""
+    print(f"{'step':22} slice  trials rounds  sd    95 % in  mean           median  levels")
+    for (step, slice), trials in found.items():
         logs = np.array([one[1] - one[0] for each in trials for one in each])
         fitted = [levels(np.array(each)) for each in trials]
         fits = np.array([one[1] - one[0] for one in fitted])
@@ -169,7 +139,8 @@ def report(found: dict[tuple[str, str], list[list[tuple[float, float]]]]) -> Non
         fit, fit_half = _interval(fits)
         wide = np.quantile(np.abs(logs - np.median(logs)), 0.95)
         print(
-            f"{step:22} {way:28} {len(trials):6} {len(logs):6}  {logs.std(ddof=1):.3f} {wide:.3f}"
+            f"{step:22} {slice:<4g} s {len(trials):6} {len(logs):6}"
+            f"  {logs.std(ddof=1):.3f} {wide:.3f}"
             f"  {mean:.3f} ±{half:.3f}   {math.exp(np.median(logs)):.3f}"
             f"   {fit:.3f} ±{fit_half:.3f}  sd {fits.std(ddof=1) if len(fits) > 1 else 0:.4f}"
         )
@@ -219,13 +190,12 @@ def main() -> None:
     parser.add_argument("dbms", choices=("mariadb", "postgresql"))
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--step", action="append")
-    parser.add_argument("--way", action="append", choices=[way.name for way in WAYS])
+    parser.add_argument("--slice", action="append", type=float, help="seconds; may be repeated")
     parser.add_argument("--settling", action="store_true")
     options = parser.parse_args()
     with bench(options.dbms, tuple(options.step or STEPS)) as made:
         if not options.settling:
-            chosen = [way for way in WAYS if not options.way or way.name in options.way]
-            made.measure(options.minutes * 60, chosen)
+            made.measure(options.minutes * 60, options.slice or SLICES)
             report(made.found)
             return
         for task in made.tasks:
