@@ -151,8 +151,8 @@ def line(each: Row) -> str:
     alarms = f"{len(each.alarms)} of {each.compared} figures differ"
     named = f" ({', '.join(each.alarms)})" if each.alarms else ""
     return (
-        f"run {each.run}: {each.blocks} blocks; control {_told(each.control)}, {alarms}{named};"
-        f" planted {_told(each.planted)}"
+        f"run {each.run}: {each.blocks} blocks; control {words(each.control)}, {alarms}{named};"
+        f" planted {words(each.planted)}"
     )
 
 
@@ -168,7 +168,7 @@ def conclusion(rows: Sequence[Row], measured: Sequence[tuple[Run, SampleArray]])
         assert whole is not None
         held = sum(holds(each.planted, whole.ratio) for each in rows)
         told.append(
-            f"all together: planted {_told(whole)}, held by {held} of {len(rows)} runs' intervals"
+            f"all together: planted {words(whole)}, held by {held} of {len(rows)} runs' intervals"
         )
     return told
 
@@ -180,11 +180,12 @@ def holds(found: Effect | Summary | None, value: float) -> bool:
     return found.low <= value <= found.high
 
 
-def _told(found: Summary | None) -> str:
+def words(found: Effect | Summary | None) -> str:
+    """Return what was found in words: the ratio, the half-width of its interval, the verdict."""
     if found is None:
         return "not measured"
-    words = (ratio(found.ratio), margin(half_width(found)), f"({found.verdict})")
-    return " ".join(each for each in words if each)
+    parts = (ratio(found.ratio), margin(half_width(found)), f"({found.verdict})")
+    return " ".join(each for each in parts if each)
 
 
 if __name__ == "__main__":

@@ -29,13 +29,12 @@ import re
 from functools import partial
 from pathlib import Path
 
-from benchmarks.alarms import PLANTED, WORK, holds, line, listed, measured, row
-from dbhone.analysis.precision import half_width
+from benchmarks.alarms import PLANTED, WORK, holds, line, listed, measured, row, words
 from dbhone.analysis.verdict import Effect, Summary
 from dbhone.errors import SourceError
 from dbhone.home import Home, locate
 from dbhone.report.findings import Findings, findings_of
-from dbhone.report.wording import margin, ratio
+from dbhone.report.wording import ratio
 from dbhone.session import open_session
 from dbhone.source.tree import SourceTree, acquire
 from dbhone.units import parse_duration
@@ -156,7 +155,7 @@ def told(found: Findings, true: float) -> list[str]:
     judged = found.analysis.judged(PLANTED)
     held = sum(holds(each, true) for each in judged)
     lines = (
-        f"  {_name(each)}: {ratio(each.ratio)} {margin(half_width(each))} ({each.verdict})"
+        f"  {_name(each)}: {words(each)}"
         + ("" if holds(each, true) else ", which does not hold it")
         for each in judged
     )
