@@ -147,13 +147,13 @@ def make(store: Store, blocks: int) -> int:
     return run.id
 
 
-def timed(what: str, work: Callable[[], T]) -> tuple[T, float]:
-    """Do the work, print how long it took, and return what it returned and the seconds."""
+def timed(what: str, work: Callable[[], T]) -> T:
+    """Do the work, print how long it took, and return what it returned."""
     began, cpu = time.perf_counter(), time.process_time()
     result = work()
     seconds, used = time.perf_counter() - began, time.process_time() - cpu
     print(f"{what:<40} {seconds:7.2f} s  (CPU {used:.2f} s)", flush=True)
-    return result, seconds
+    return result
 
 
 def parts(path: Path, run_id: int) -> None:
@@ -162,9 +162,9 @@ def parts(path: Path, run_id: int) -> None:
     from dbhone.report.page import build_page  # noqa: PLC0415 - loaded when it is timed
 
     with Store.open(path) as store:
-        run, _ = timed("read the run", lambda: store.run(run_id))
-        samples, _ = timed("load its measurements", lambda: store.samples(run_id))
-    page, _ = timed("compute effects, build the page", lambda: build_page(run, samples))
+        run = timed("read the run", lambda: store.run(run_id))
+        samples = timed("load its measurements", lambda: store.samples(run_id))
+    page = timed("compute effects, build the page", lambda: build_page(run, samples))
     timed("render the text", lambda: render(page, "text"))
 
 
@@ -185,7 +185,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder))
         with Store.open(home.database) as store:
-            run_id, _ = timed("make the store (not counted)", lambda: make(store, blocks))
+            run_id = timed("make the store (not counted)", lambda: make(store, blocks))
         parts(home.database, run_id)
         whole = command(home.root, home.root / "benchmark.log")
     count = blocks * SUBJECTS * SETS * STEPS_OF_A_SET
