@@ -62,12 +62,6 @@ size = "smoke"
 suite = "speedtest1"
 sets = ["main", "cte"]
 size = "smoke"
-
-[design]
-seed = 1
-budget = "30m"
-target = "0.01%"
-blocks = { min = 6, max = 6 }
 """
 _SERVER = """\
 title = "what is killed"
@@ -84,12 +78,13 @@ control = {{ like = "server" }}
 suite = "sysbench:micro"
 sets = ["point-query", "update-index"]
 size = "smoke"
-
+"""
+_DESIGN = """
 [design]
 seed = 1
 budget = "30m"
 target = "0.01%"
-blocks = {{ min = 6, max = 6 }}
+blocks = { min = 6, max = 6 }
 """
 _GONE_WITHIN = 10.0
 _NOBODY_LEFT = "nothing is left to compare with"
@@ -130,7 +125,7 @@ class Runs:
         self._chance = chance
         home.mkdir(parents=True, exist_ok=True)
         self._file = home / "killed.toml"
-        self._file.write_text(text)
+        self._file.write_text(text + _DESIGN)
         self._log = home.with_suffix(".log")
         self._measured: dict[int, int] = {}
         self._sessions: set[str] = set()
