@@ -30,8 +30,8 @@ _SLOW = Plan(restarts=6, restart_seconds=200)
 class Kind:
     """A kind of noise: its name, what it is in a few words, and what makes it.
 
-    ``plan`` is how a run of half an hour spends its time, ``longest`` how the longest does that is
-    tried. What was ``recorded`` is of real servers.
+    ``plan`` is how a run of half an hour spends its time, ``longest`` how the longest run that is
+    tried spends it. A kind that is ``recorded`` is of real servers.
     """
 
     name: str
