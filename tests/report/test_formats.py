@@ -21,7 +21,8 @@ from dbhone.report.formats.base import find_format, format_of_file, formats, ren
 from dbhone.report.formats.text import Text
 from dbhone.report.page import Page
 from dbhone.report.search import CandidateResult, Search, StageGain
-from dbhone.report.terminal import show
+from dbhone.report.table import Table, columns, text_row
+from dbhone.report.terminal import show, show_table
 from dbhone.safe_text import terminal_safe
 from tests.report.hostile import HOSTILE, HOSTILE_PAGES, _hostile_page, hostile_observed
 from tests.report.odd_runs import odd_page, odd_runs
@@ -148,6 +149,18 @@ class TestText:
         show(page, Console(file=out, width=100, _environ={}))
         assert "cte/100" not in out.getvalue()
         assert page.headline[:60] in out.getvalue()
+
+    def test_letters_of_two_columns_have_the_room_that_they_take(self) -> None:
+        name = "姜老师" * 3
+        table = Table(
+            title="Table",
+            caption="",
+            columns=columns("Step", (name, name)),
+            rows=(text_row("main", "1", "1"),),
+        )
+        out = io.StringIO()
+        show_table(table, Console(file=out, width=40, _environ={}))
+        assert out.getvalue().count(name) == 2
 
     @pytest.mark.parametrize("run", [a_server_run(), a_sweep_run(), many_builds()])
     @pytest.mark.parametrize("width", [80, 120])

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.constrain import Constrain
 from rich.padding import Padding
@@ -95,7 +96,7 @@ def _table(table: Table, width: int) -> Iterator[RenderableType]:
 def _pieces(table: Table, width: int) -> list[list[int]]:
     """Divide the columns so that each piece, with the first column, is within the width."""
     sizes = [
-        max(len(column.title), *(len(plain(row.cells[index])) for row in table.rows), 0) + _GAP
+        max(map(cell_len, (column.title, *(plain(row.cells[index]) for row in table.rows)))) + _GAP
         for index, column in enumerate(table.columns)
     ]
     pieces: list[list[int]] = [[]]
