@@ -77,17 +77,13 @@ class TestWhoStandsForWhom:
         pair = _one(sweep, "hiroi10-pgo:pgo=lto").pair
         assert (pair.mine.name, pair.why) == ("lto", "as you said")
 
-    def test_the_only_candidate_of_both(self) -> None:
-        page = server_page(without(a_hiroi10_run(), "lto+pgo"))
-        pair = _one(page, "hiroi10-pgo").pair
-        assert (pair.mine.name, pair.why) == ("lto", "as the only candidate of both")
-
     @pytest.mark.parametrize(
         ("base", "candidate"),
         [
             ({"variant": "ready-made"}, {"variant": "ready-made", "dbms": "mariadb"}),
             ({"variant": "rel"}, {"variant": "ready-made", "dbms": "mariadb"}),
             ({"variant": "rel"}, {"variant": "rel+lto", "version": "16.1"}),
+            ({"variant": "rel"}, {"variant": "rel+lto"}),
         ],
     )
     def test_unlike_pairs_are_not_set_beside_by_themselves(
@@ -178,6 +174,22 @@ class TestRows:
     def test_only_the_average_of_a_group_has_an_interval(self, server: Page) -> None:
         for row in _one(server, "callaghan-builds-cached").rows:
             assert (row.lies is not None) == row.what.endswith(": average")
+
+    def test_an_average_is_the_spread_tables(self, server: Page) -> None:
+        rows = {row.what: row for row in _one(server, "callaghan-builds-cached").rows}
+        summary = server.analysis.summary(
+            "lto", in_sample=False, group=Group.POINT, metric="throughput"
+        )
+        assert summary is not None
+        assert rows["point: average"].ratio == pytest.approx(summary.mean)
+
+    def test_what_one_part_of_the_steps_has_is_not_unmatched(self, server: Page) -> None:
+        """A single in-sample step has no standard deviation; several held-out ones have."""
+        found = _one(server, "callaghan-builds-cached")
+        assert {row.what for row in found.rows if row.what.endswith("stddev")} == {
+            f"{group}: stddev" for group in ("point", "range and aggregate", "write")
+        }
+        assert found.unmatched == 0
 
     def test_the_range_group_is_ours_of_ranges_and_aggregates(self, server: Page) -> None:
         found = _one(server, "callaghan-builds-cached")

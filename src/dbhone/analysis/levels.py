@@ -10,13 +10,16 @@ too, with an interval, for comparisons with published results.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dbhone.analysis.estimate import common_steps, estimate
+from dbhone.analysis.estimate import common_steps, estimate, summed, with_repeats
+from dbhone.analysis.indirect import ONE_RUN, Links
 from dbhone.measurement.metric import FIGURES, THROUGHPUT, Metric
+from dbhone.measurement.record import Step, wholes
 from dbhone.measurement.sample_array import Array, Logs, SampleArray
 
 
@@ -78,23 +81,33 @@ def _levels(samples: SampleArray, metric: Metric, rows: Array) -> list[Level]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Average:
-    """How the steps' ratios of throughput lie: ``mean`` is arithmetic, ``low`` to ``high`` its
-    interval, None with fewer than 3 blocks that have all steps; ``deviation`` is None for one step.
+    """How the steps' ratios of throughput lie: ``average`` is arithmetic, ``low`` to ``high`` its
+    interval, None with fewer than 3 blocks that have all steps; ``stddev`` is None for one step.
     """
 
-    mean: float
+    average: float
     low: float | None
     high: float | None
     median: float
-    minimum: float
-    maximum: float
-    deviation: float | None
+    min: float
+    max: float
+    stddev: float | None
 
 
 def average_ratio(
-    samples: SampleArray, subject: str, base: str, steps: Sequence[str]
+    samples: SampleArray,
+    subject: str,
+    base: str,
+    chosen: Collection[str],
+    *,
+    steps: Sequence[Step],
+    controls: Collection[str] = (),
+    links: Links = ONE_RUN,
 ) -> Average | None:
-    """Return how a subject's ratios to the base lie on some steps, None if none was measured.
+    """Return how a subject's ratios to the base lie on some of a run's steps.
+
+    Return None if none of them was measured. ``steps``, ``controls`` and ``links`` are those that
+    ``analyse`` takes, so that these ratios are those of its effects.
 
     The interval is by the delta method (G. W. Oehlert, The American Statistician 46 (1992)
     27-29): a small relative change of the mean is that of the ratios' logarithms, each weighted
@@ -103,28 +116,40 @@ def average_ratio(
     """
     if not {subject, base} <= set(samples.subjects):
         return None
-    logs = samples.logs(THROUGHPUT)
-    chosen = [samples.steps.index(step) for step in steps if step in samples.steps]
-    row, theirs = samples.subjects.index(subject), samples.subjects.index(base)
-    rows = logs[row, chosen] - logs[theirs, chosen]
-    counts = np.count_nonzero(~np.isnan(rows.values), axis=-1)
+    every = samples.logs(THROUGHPUT)
+    logs = {name: every[at] for at, name in enumerate(samples.subjects)}
+    repeats = [logs[control] for control in controls if control in logs]
+    reference = with_repeats(
+        logs[base], repeats, _among(samples, [it.name for it in wholes(steps)])
+    )
+    kept = _among(samples, chosen)
+    terms = [
+        (logs[above] - (reference if below == base else logs[below]))[kept]
+        for above, below in links.hops(subject, base)
+    ]
+    counts = np.min([np.count_nonzero(~np.isnan(term.values), axis=-1) for term in terms], axis=0)
     if not counts.any():
         return None
-    return _average(rows[common_steps(counts)])
+    return _average([term[common_steps(counts)] for term in terms])
 
 
-def _average(rows: Logs) -> Average:
-    ratios = np.exp(estimate(rows).centre)
-    mean = float(ratios.mean())
+def _among(samples: SampleArray, names: Collection[str]) -> NDArray[np.bool_]:
+    """Return which steps of the samples have one of these names."""
+    return np.array([step in names for step in samples.steps], dtype=bool)
+
+
+def _average(terms: Sequence[Logs]) -> Average:
+    ratios = np.exp(summed([terms])[0].centre)
+    average = float(ratios.mean())
     shares = ratios / ratios.sum()
-    whole = estimate(rows.weighted(shares))
+    whole = summed([[term.weighted(shares) for term in terms]])[0]
     known = not np.isnan(whole.low)
     return Average(
-        mean=mean,
-        low=mean * float(np.exp(whole.low - whole.centre)) if known else None,
-        high=mean * float(np.exp(whole.high - whole.centre)) if known else None,
+        average=average,
+        low=average * float(np.exp(whole.low - whole.centre)) if known else None,
+        high=average * float(np.exp(whole.high - whole.centre)) if known else None,
         median=float(np.median(ratios)),
-        minimum=float(ratios.min()),
-        maximum=float(ratios.max()),
-        deviation=float(ratios.std(ddof=1)) if len(ratios) > 1 else None,
+        min=float(ratios.min()),
+        max=float(ratios.max()),
+        stddev=float(ratios.std(ddof=1)) if len(ratios) > 1 else None,
     )

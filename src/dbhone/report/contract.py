@@ -171,7 +171,7 @@ def _search(search: Search) -> dict[str, Any]:
 
 def _beside(comparison: PublishedComparison) -> dict[str, Any]:
     return {
-        "name": comparison.name,
+        "name": comparison.publication.name,
         "source": comparison.publication.source,
         "theirs": [comparison.pair.theirs, comparison.publication.base],
         "here": [comparison.pair.mine.name, comparison.base.name],

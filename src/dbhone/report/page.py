@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from dbhone.analysis.ceiling import overall_ceiling
 from dbhone.analysis.gravity import CONTROL_CODES
+from dbhone.analysis.indirect import Links
 from dbhone.analysis.judged_steps import judged_steps
 from dbhone.analysis.levels import Level, find_levels
 from dbhone.analysis.sample_size import SampleSize
@@ -65,8 +66,8 @@ class Page:
     compared and what moved most: names of questions with their answers, none without a base;
     ``differences`` are None where no two subjects differ.
     ``builds`` are the tables of build times, empty where they are not known. ``levels`` are all
-    absolute figures, ``samples`` the single ones that everything was made of. ``search`` is the one
-    whose winner the run measured, if any.
+    absolute figures, ``samples`` the single ones that everything was made of, ``links`` those of
+    joined runs. ``search`` is the one whose winner the run measured, if any.
     """
 
     run: Run
@@ -106,6 +107,7 @@ class Page:
     ordered: tuple[Subject, ...]
     environment: tuple[tuple[str, str], ...]
     origins: tuple[Origin, ...]
+    links: Links
     repeat: tuple[Repeat, ...]
     search: Search | None = None
 
@@ -191,7 +193,7 @@ def with_published(page: Page, words: Sequence[str]) -> Page:
     """
     publications = [parse_choice(word) for word in words]
     comparisons = (
-        compare_with_published(page.run, page.samples, page.analysis, publication)
+        compare_with_published(page.run, page.samples, page.analysis, page.links, publication)
         for publication in publications
     )
     return replace(page, published=tuple(it for comparison in comparisons for it in comparison))
@@ -251,6 +253,7 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         ordered=context.subjects,
         environment=environment(findings),
         origins=findings.origins,
+        links=findings.lineage.links,
         repeat=tuple(repeat(origin.run) for origin in findings.origins),
     )
 

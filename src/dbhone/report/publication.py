@@ -68,10 +68,12 @@ class GroupFigures(_Section):
 class Publication(_Section):
     """A publication's file.
 
-    ``subjects`` have for each of the author's subjects the variants, versions or DBMSs (``by``)
-    of one's own that it stands for. ``suite`` is the suite of ours whose sets the ``steps`` are.
+    ``name`` is the file's own. ``subjects`` have for each of the author's subjects the variants,
+    versions or DBMSs (``by``) of one's own that it stands for. ``suite`` is the suite of ours whose
+    sets the ``steps`` are.
     """
 
+    name: str
     title: str
     author: str
     source: str
@@ -105,11 +107,9 @@ def load_publication(name: str) -> Publication:
     if name not in files:
         raise UnknownName("published result", name, publication_names())
     text = files[name].read_text(encoding="utf-8")
-    return Publication.model_validate(tomllib.loads(text))
+    return Publication.model_validate(tomllib.loads(text) | {"name": name})
 
 
-_DEBUG = "g"
-"""The transform that adds debug information."""
 SYNTAX = "NAME or NAME:THEIRS=MINE"
 
 
@@ -117,7 +117,6 @@ SYNTAX = "NAME or NAME:THEIRS=MINE"
 class PublishedChoice:
     """A publication to show beside a run, and the pairs of subjects that the user named."""
 
-    name: str
     publication: Publication
     said: Mapping[str, str]
 
@@ -148,16 +147,14 @@ def parse_choice(word: str) -> PublishedChoice:
         if theirs not in publication.candidates:
             raise UnknownName(f"subject of {name}", theirs, publication.candidates)
         texts[theirs] = own_name
-    return PublishedChoice(name=name, publication=publication, said=texts)
+    return PublishedChoice(publication=publication, said=texts)
 
 
 def pairs(request: PublishedChoice, run: Run, base: Subject) -> tuple[Pair, ...]:
     """Return the pairs of published subjects and the run's, in the publication's order.
 
-    The user's pairs go first. Otherwise each sound candidate pairs with the published subject of
-    its variant, version or DBMS. If there is none, the only candidate of both pairs, provided that
-    it differs from its base in what was compared there and in nothing graver. Raises UsageError if
-    there is no pair.
+    They are the user's. If there are none, each sound candidate pairs with the published subjects
+    that stand for it and not for its base. Raises UsageError if there is no pair.
     """
     own = [
         subject
@@ -174,66 +171,25 @@ def pairs(request: PublishedChoice, run: Run, base: Subject) -> tuple[Pair, ...]
         Pair(theirs=theirs, mine=example, why=f"by its {_WORDS[publication.by]}")
         for theirs in publication.candidates
         for example in own
-        if fits(publication, theirs, example) and _contrasts(publication, example, base)
+        if fits(publication, theirs, example) and not fits(publication, theirs, base)
     )
-    alone = len(own) == len(publication.candidates) == 1
-    if not found and alone and _like(publication, own[0], base):
-        why = "as the only candidate of both"
-        return (Pair(theirs=publication.candidates[0], mine=own[0], why=why),)
     if not found:
         theirs = publication.candidates[0]
         example = own[0].name if own else "SUBJECT"
         raise UsageError(
             f"no candidate of run {run.id} has a {_WORDS[publication.by]} that is compared in"
-            f" {request.name}",
-            hint=f"pair them by name: --beside {request.name}:{theirs}={example}",
+            f" {publication.name}",
+            hint=f"pair them by name: --beside {publication.name}:{theirs}={example}",
         )
     return found
-
-
-def fits(publication: Publication, theirs: str, subject: Subject) -> bool:
-    """Return whether a published subject stands for one of the run's, by its properties."""
-    return _value(publication.by, subject) in publication.subjects[theirs]
-
-
-def _contrasts(publication: Publication, subject: Subject, base: Subject) -> bool:
-    """Return whether a subject differs from its base in what the publication compares.
-
-    Builds with and without debug information are two variants where a publication has both: its
-    base is the one that has it.
-    """
-    if _value(publication.by, subject) != _value(publication.by, base):
-        return True
-    own, other = _words(subject.variant), _words(base.variant)
-    return publication.by is By.VARIANT and _DEBUG in other and _DEBUG not in own
-
-
-def _like(publication: Publication, subject: Subject, base: Subject) -> bool:
-    """Return whether a subject and its base differ as those of the publication do.
-
-    Builds of different versions or servers are not two builds of one; nor are servers versions.
-    """
-    graver = {By.VARIANT: (By.VERSION, By.DBMS), By.VERSION: (By.DBMS,), By.DBMS: ()}
-    return _value(publication.by, subject) != _value(publication.by, base) and not any(
-        _value(by, subject) != _value(by, base) for by in graver[publication.by]
-    )
-
-
-def _value(by: By, subject: Subject) -> str:
-    value = str(getattr(subject, by.value))
-    return _plain(value) if by is By.VARIANT else value
 
 
 _WORDS = {By.VARIANT: "variant", By.VERSION: "version", By.DBMS: "DBMS"}
 
 
-def _plain(variant: str) -> str:
-    """Return a variant without debug information, which does not change the code."""
-    return "+".join(word for word in _words(variant) if word != _DEBUG)
-
-
-def _words(variant: str) -> list[str]:
-    return variant.split("+")
+def fits(publication: Publication, theirs: str, subject: Subject) -> bool:
+    """Return whether a published subject stands for one of the run's, by its properties."""
+    return getattr(subject, publication.by.value) in publication.subjects[theirs]
 
 
 def _named(name: str, subjects: list[Subject], run: Run) -> Subject:

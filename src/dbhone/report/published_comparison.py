@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from dbhone.analysis.indirect import Links
 from dbhone.analysis.levels import average_ratio
 from dbhone.analysis.precision import half_width
 from dbhone.analysis.verdict import Analysis
@@ -14,7 +15,15 @@ from dbhone.measurement.metric import BY_NAME, THROUGHPUT
 from dbhone.measurement.record import Run, Step, Subject, wholes
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.context import EMPTY, heading
-from dbhone.report.publication import GroupFigures, Pair, Publication, PublishedChoice, fits, pairs
+from dbhone.report.publication import (
+    GroupFigures,
+    Pair,
+    Publication,
+    PublishedChoice,
+    Spread,
+    fits,
+    pairs,
+)
 from dbhone.report.table import Cell, Column, Row, Table, columns
 from dbhone.report.wording import margin, ratio
 from dbhone.units import count_of
@@ -59,7 +68,6 @@ class PublishedComparison:
     steps that have none in the publication.
     """
 
-    name: str
     publication: Publication
     pair: Pair
     base: Subject
@@ -69,19 +77,21 @@ class PublishedComparison:
 
 
 def compare_with_published(
-    run: Run, samples: SampleArray, analysis: Analysis, request: PublishedChoice
+    run: Run, samples: SampleArray, analysis: Analysis, links: Links, request: PublishedChoice
 ) -> tuple[PublishedComparison, ...]:
     """Compare a run with a publication, once for each pair of subjects.
 
-    Raises UsageError if the run has no base to compare with, or no subject that is meant.
+    ``links`` are those of joined runs. Raises UsageError if the run has no base to compare with, or
+    no subject that is meant.
     """
     base = run.base
     if base is None:
         raise UsageError(
-            f"run {run.id} has no base, and so no ratios that {request.name} could stand beside"
+            f"run {run.id} has no base, and so no ratios beside which those of"
+            f" {request.publication.name} could stand"
         )
     return tuple(
-        _Side(run, base, samples, analysis, request.publication, pair).comparison(request.name)
+        _Side(run, base, samples, analysis, links, request.publication, pair).comparison()
         for pair in pairs(request, run, base)
     )
 
@@ -95,13 +105,14 @@ class _Side:
         base: Subject,
         samples: SampleArray,
         analysis: Analysis,
+        links: Links,
         publication: Publication,
         pair: Pair,
     ) -> None:
         self.run = run
         self.base = base
         self.samples = samples
-        self.analysis = analysis
+        self.links = links
         self.of = publication
         self.pair = pair
         self.effects = {
@@ -112,10 +123,9 @@ class _Side:
         self.unmatched = 0
         self.used: set[str] = set()
 
-    def comparison(self, name: str) -> PublishedComparison:
+    def comparison(self) -> PublishedComparison:
         rows = (*self.of_steps(), *self.of_groups(), *self.of_builds())
         return PublishedComparison(
-            name=name,
             publication=self.of,
             pair=self.pair,
             base=self.base,
@@ -153,11 +163,10 @@ class _Side:
         for figures in self.of.groups:
             rows = [
                 row
-                for part in (False, True)
-                for row in self._group(figures, self._steps(figures, in_sample=part))
+                for in_sample in (False, True)
+                for row in self._group(figures, self._steps(figures, in_sample=in_sample))
             ]
-            if not rows:
-                self.unmatched += len(type(figures.values[self.pair.theirs]).model_fields)
+            self.unmatched += len(Spread.model_fields) - len({row.what for row in rows})
             yield from rows
 
     def _steps(self, figures: GroupFigures, *, in_sample: bool) -> list[Step]:
@@ -178,31 +187,27 @@ class _Side:
             self.pair.mine.name,
             self.base.name,
             [step.name for step in steps],
+            steps=self.run.steps,
+            controls=self.run.controls,
+            links=self.links,
         )
         if own is None:
             return
         self.used.update(step.name for step in steps)
         published = figures.values[self.pair.theirs]
-        for line, theirs, mine in (
-            ("average", published.average, own.mean),
-            ("median", published.median, own.median),
-            ("min", published.min, own.minimum),
-            ("max", published.max, own.maximum),
-            ("stddev", published.stddev, own.deviation),
-        ):
-            if mine is None:
-                self.unmatched += 1
-                continue
-            yield PublishedRow(
-                what=f"{' and '.join(figures.groups)}: {line}",
-                metric=THROUGHPUT.name,
-                threads=steps[0].threads,
-                in_sample=steps[0].in_sample,
-                published=theirs,
-                ratio=mine,
-                low=own.low if line == "average" else None,
-                high=own.high if line == "average" else None,
-            )
+        for line in Spread.model_fields:
+            mine = getattr(own, line)
+            if mine is not None:
+                yield PublishedRow(
+                    what=f"{' and '.join(figures.groups)}: {line}",
+                    metric=THROUGHPUT.name,
+                    threads=steps[0].threads,
+                    in_sample=steps[0].in_sample,
+                    published=getattr(published, line),
+                    ratio=mine,
+                    low=own.low if line == "average" else None,
+                    high=own.high if line == "average" else None,
+                )
 
     def of_builds(self) -> Iterator[PublishedRow]:
         """Yield the compilers' CPU time: the published builds made one thing at a time."""
@@ -234,7 +239,7 @@ def published_table(comparison: PublishedComparison, run: Run) -> Table:
     theirs, mine = comparison.pair.theirs, comparison.pair.mine.name
     published = f"{comparison.publication.author}: {theirs} ÷ {comparison.publication.base}"
     return Table(
-        title=f"Beside {comparison.name}: {theirs}, and {mine} here",
+        title=f"Beside {comparison.publication.name}: {theirs}, and {mine} here",
         caption=" ".join(_caption(comparison, run)),
         columns=(
             *columns("Step", ("Threads", published, f"here: {mine} ÷ {comparison.base.name}")),
