@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import wholes
-from dbhone.report import chart
 from dbhone.report.formats.base import render
 from dbhone.report.headline import dissenting_steps
 from dbhone.report.page import Page, build_page, with_published
@@ -50,14 +48,6 @@ def test_a_slower_part_is_no_step_on_which_a_subject_is_slower() -> None:
 
 def test_what_moved_most_may_be_a_part() -> None:
     assert f"; losses: {_WHOLE}/" in answers(_page(0.5))["Moved most"]
-
-
-def test_the_picture_of_the_steps_has_the_steps_of_the_table() -> None:
-    picture = chart.step_picture(_page(0.5), in_sample=False)
-    assert picture is not None
-    steps = [step for step in wholes(a_server_run().steps) if not step.in_sample]
-    assert picture.alternative.startswith(f"Throughput of {len(steps)} steps ")
-    assert f"{_WHOLE}/first" not in picture.svg
 
 
 def test_means_of_benchstats_tables_are_of_the_steps() -> None:

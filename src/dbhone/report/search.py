@@ -57,6 +57,7 @@ class Search:
             " winner's own, above.",
             columns=columns("Stage", ("Times", "So far")),
             rows=tuple(self._rows()),
+            drawn=True,
         )
 
     def _rows(self) -> Iterator[Row]:

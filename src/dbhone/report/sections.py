@@ -67,6 +67,7 @@ def summary_table(context: ReportContext) -> Table:
         ),
         columns=columns("Subject", shown),
         rows=subject_rows(context.subjects, shown),
+        drawn=True,
     )
 
 
@@ -106,6 +107,7 @@ def part_table(context: ReportContext, in_sample: bool) -> Table:
         "then from which to which the single steps' ratios reach.",
         columns=columns("Subject", shown),
         rows=subject_rows(context.others, shown),
+        drawn=True,
     )
 
 

@@ -65,12 +65,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """One table: the first column names the rows."""
+    """One table: the first column names the rows. HTML draws intervals if it is to be ``drawn``."""
 
     title: str
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+    drawn: bool = False
 
 
 def columns(first: str, others: Iterable[str]) -> tuple[Column, ...]:

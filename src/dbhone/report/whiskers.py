@@ -11,7 +11,7 @@ from dbhone.analysis.verdict import Direction
 from dbhone.report.drawing import LEAST_REACH
 from dbhone.report.table import Cell, Table
 
-_WIDTH, _HEIGHT = 140, 16
+_WIDTH, _HEIGHT = 140, 14
 _CENTRE, _MIDDLE = _WIDTH / 2, _HEIGHT / 2
 _ROOM = _CENTRE - 6
 _RIGHT, _LEFT = "-4,-5 5,0 -4,5", "4,-5 -5,0 4,5"
@@ -52,7 +52,8 @@ class Whiskers:
             return ""
         band, own = self._bands[column], cell.interval
         return (
-            f'<svg class="whisker" aria-hidden="true" width="{_WIDTH}" height="{_HEIGHT}">'
+            f'<svg class="whisker" aria-hidden="true" viewBox="0 0 {_WIDTH} {_HEIGHT}"'
+            f' width="{_WIDTH}" height="{_HEIGHT}">'
             f"{self._bar('band', band.low, band.high, _HEIGHT) if band else ''}"
             f'<line x1="{_CENTRE:g}" x2="{_CENTRE:g}" y2="{_HEIGHT}"/>'
             f"{self._bar('reach', own.low, own.high, 2)}"

@@ -5,13 +5,10 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from jinja2 import Template
 
-from dbhone.report.chart import step_picture, summary_picture
 from dbhone.report.contract import report
 from dbhone.report.curves import sweep_pictures
 from dbhone.report.distributions import latency_picture
@@ -23,8 +20,6 @@ from dbhone.report.table import Table
 from dbhone.report.templating import page_style, templates
 from dbhone.report.timeline import history_pictures
 from dbhone.units import count_of, size
-
-K = TypeVar("K")
 
 MOST_BYTES = 2_900_000
 """Of a page that is larger, parts are left out (``_ROOMS``)."""
@@ -44,8 +39,8 @@ class Download:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Room:
-    """What a page has room for: the tables of steps in other metrics, the pictures of single
-    steps, all ``rows`` of a table or this many, the data.
+    """What a page has room for: the tables of steps in other metrics, the pictures of sweeps and
+    latencies, all ``rows`` of a table or this many, the data.
     """
 
     step_metrics: bool = True
@@ -76,22 +71,17 @@ _ROOMS = (
 class _Pictures:
     """All pictures of a page: of what there is nothing to draw, they are not there.
 
-    Those of summaries and steps are by their table's title, those of sweeps by the workload, those
-    of latencies by whether they are in-sample. ``compared`` are the titles of the tables of steps
-    of which there is anything to draw.
+    Those of sweeps are by the workload, those of latencies by whether they are in-sample.
     """
 
     history: list[Picture]
-    summaries: dict[str, Picture]
     sweeps: dict[str, list[Picture]]
-    steps: dict[str, Picture]
-    compared: frozenset[str]
     latencies: dict[bool, Picture]
     median_series: list[Picture]
 
     def in_room(self, room: _Room) -> _Pictures:
         """Return those that there is room for."""
-        return self if room.step_pictures else replace(self, sweeps={}, steps={}, latencies={})
+        return self if room.step_pictures else replace(self, sweeps={}, latencies={})
 
 
 class Html(Format):
@@ -133,33 +123,20 @@ def _filled(
 def _pictures(page: Page) -> _Pictures:
     return _Pictures(
         history=history_pictures(page),
-        summaries=_drawn(
-            (table.title, summary_picture(page, in_sample=part))
-            for part, table in page.step_tables.groups.items()
-        ),
         sweeps={
             sweep.workload: sweep_pictures(page, sweep, index=index)
             for index, sweep in enumerate(page.sweeps)
         },
-        steps=_drawn(
-            (table.title, step_picture(page, in_sample=part))
-            for part, table in zip(page.in_sample, page.step_tables.steps, strict=True)
-        ),
-        compared=frozenset(
-            table.title
-            for part, table in zip(page.in_sample, page.step_tables.steps, strict=True)
-            if any(effect.in_sample is part for effect in page.analysis.throughput_effects)
-        ),
-        latencies=_drawn((part, latency_picture(page, in_sample=part)) for part in page.latencies),
+        latencies={
+            part: picture
+            for part in page.latencies
+            if (picture := latency_picture(page, in_sample=part)) is not None
+        },
         median_series=[
             median_series_picture(page, section, index=index)
             for index, section in enumerate(page.server_sections)
         ],
     )
-
-
-def _drawn(pictures: Iterable[tuple[K, Picture | None]]) -> dict[K, Picture]:
-    return {key: picture for key, picture in pictures if picture is not None}
 
 
 def _download(page: Page) -> Download:
