@@ -209,7 +209,7 @@ class TestCsv:
 _EFFECT_KEYS = [
     *("subject", "step", "group", "in_sample", "metric"),
     *("ratio", "low", "high", "blocks", "verdict", "likely", "threads", "value"),
-    *("base_value", "findable"),
+    *("base_value", "findable", "p_adjusted"),
 ]
 
 
@@ -254,7 +254,7 @@ class TestJson:
         assert set(report["summary"][0]) == {
             *("subject", "group", "in_sample", "ratio", "low", "high", "mean", "median"),
             *("minimum", "maximum", "standard_deviation", "steps", "blocks", "verdict"),
-            *("likely", "findable"),
+            *("likely", "findable", "p_adjusted"),
         }
         assert set(report["builds"][0]) >= {
             *("subject", "digest", "compiler", "flags", "seconds", "binary_bytes", "path"),

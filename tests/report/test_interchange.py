@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dbhone.measurement.metric import CPU_SECONDS, SYSTEM_SECONDS, THROUGHPUT
+from dbhone.measurement.metric import CPU_SECONDS, METRICS, SYSTEM_SECONDS, THROUGHPUT
 from dbhone.measurement.record import Run
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.formats.base import render
+from dbhone.report.formats.gobench import UNITS
 from dbhone.report.page import Page, build_page
 from tests.analysis.columns import columns
 from tests.report.hostile import HOSTILE_PAGES
@@ -55,6 +56,10 @@ class Result:
     threads: int
     configuration: dict[str, str]
     values: dict[str, float]
+
+
+def test_every_metric_has_a_unit() -> None:
+    assert set(UNITS) == set(METRICS)
 
 
 def go_results(text: str) -> tuple[list[Result], dict[str, str]]:

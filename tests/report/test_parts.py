@@ -5,35 +5,26 @@ from __future__ import annotations
 import numpy as np
 
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.report.formats.base import render
 from dbhone.report.headline import dissenting_steps
 from dbhone.report.page import Page, build_page, with_published
 from dbhone.report.run_answer import run_answer
 from tests.analysis.columns import columns, with_values
 from tests.report.sample_run import without
-from tests.report.sample_servers import Shape, a_server_run, server_page, server_samples, with_parts
+from tests.report.sample_servers import Shape, a_server_run, server_samples, with_parts
 from tests.report.told import answers
 
 _WHOLE = "scan_range=100"
 
 
-def _page(factor: float, *subjects: str) -> Page:
-    """Return a page of which lto is 1.2 times as fast, on two parts of a step times a factor.
-
-    Of more subjects than lto the factor is of all of them.
-    """
+def _page(factor: float) -> Page:
+    """Return a page of which lto is 1.2 times as fast, on two parts of a step times a factor."""
     run = without(with_parts(a_server_run(), _WHOLE, "first", "second"), "lto+pgo")
     measured = server_samples(run, Shape(effects={"lto": (1.2, 1.2)}))
     table = columns(measured)
     parts = np.char.find(np.array(table.steps), "/")[table.step] > 0
-    own = np.isin(np.array(table.subjects)[table.subject], subjects or ("lto",))
+    own = np.array(table.subjects)[table.subject] == "lto"
     rates = table.values[THROUGHPUT.name] * np.where(parts & own, factor, 1.0)
     return build_page(run, with_values(measured, **{THROUGHPUT.name: rates}))
-
-
-def _means(page: Page) -> list[str]:
-    lines = render(page, "benchstat").decode().splitlines()
-    return [" ".join(line.split()) for line in lines if line.startswith("geomean ")]
 
 
 def test_a_slower_part_is_no_step_on_which_a_subject_is_slower() -> None:
@@ -50,14 +41,10 @@ def test_what_moved_most_may_be_a_part() -> None:
     assert f"; losses: {_WHOLE}/" in answers(_page(0.5))["Moved most"]
 
 
-def test_means_of_benchstats_tables_are_of_the_steps() -> None:
-    pages = (_page(1.0), _page(1000.0, "rel", "control", "lto"))
-    assert _means(pages[0]) == _means(pages[1]) != []
-    assert (
-        "SET/KEY is a part of SET, and not in the geomean" in render(pages[0], "benchstat").decode()
-    )
-    whole = server_page(a_server_run())
-    assert "SET/KEY" not in render(whole, "benchstat").decode()
+def test_summaries_are_of_the_steps() -> None:
+    one, other = (_page(factor).analysis for factor in (1.0, 1000.0))
+    assert one.throughput_summaries == other.throughput_summaries != ()
+    assert one.throughput_parts != other.throughput_parts
 
 
 def test_statistics_beside_published_ones_are_of_the_steps() -> None:

@@ -37,6 +37,7 @@ EFFECT_KEYS = (
     "value",
     "base_value",
     "findable",
+    "p_adjusted",
 )
 _DIGITS = 7
 
@@ -81,7 +82,7 @@ def effects(page: Page) -> list[dict[str, Any]]:
             "threads": threads.get(effect.step),
             "value": _number(levels.get((effect.subject, effect.step, effect.metric))),
             "base_value": _number(levels.get((base, effect.step, effect.metric))),
-            "findable": _number(effect.findable),
+            **_named(effect, "findable", "p_adjusted"),
         }
         for effect in page.analysis.effects
     ]
@@ -112,7 +113,7 @@ def _summary(summary: Summary) -> dict[str, Any]:
         **_named(summary, "in_sample", "ratio", "low", "high", "mean", "median"),
         **_named(summary, "minimum", "maximum", "standard_deviation", "steps", "blocks", "verdict"),
         "likely": likely(summary),
-        "findable": _number(summary.findable),
+        **_named(summary, "findable", "p_adjusted"),
     }
 
 

@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from dbhone.measurement.metric import METRICS
-from dbhone.report.figures import UNITS, BlockFigures, block_figures, configuration
+from dbhone.measurement.metric import (
+    CONTEXT_SWITCHES,
+    CPU_SECONDS,
+    INSTRUCTIONS,
+    LATENCY_P95,
+    METRICS,
+    PEAK_MEMORY,
+    THROUGHPUT,
+    Metric,
+)
+from dbhone.report.figures import BlockFigures, block_figures
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
-from dbhone.safe_text import printable
+from dbhone.safe_text import flat, printable
 
+UNITS: Mapping[Metric, str] = {
+    THROUGHPUT: "ops/s",
+    CPU_SECONDS: "cpu-sec/op",
+    INSTRUCTIONS: "instructions/op",
+    PEAK_MEMORY: "peak-B",
+    LATENCY_P95: "p95-sec",
+    CONTEXT_SWITCHES: "switches/op",
+}
+"""``sec`` and ``B`` are words that Go's tools know."""
 _PARTING = re.compile(r"[\s/]+")
 
 
@@ -32,7 +50,7 @@ class GoBenchmark(Format):
 
 
 def _lines(page: Page) -> Iterator[str]:
-    yield from configuration(page)
+    yield from _configuration(page)
     for metric in METRICS:
         yield f"Unit {UNITS[metric]} better={metric.better.value}"
     part: bool | None = None
@@ -41,6 +59,18 @@ def _lines(page: Page) -> Iterator[str]:
             part = measured.step.in_sample
             yield f"part: {'in-sample' if part else 'held-out'}"
         yield _result(measured)
+
+
+def _configuration(page: Page) -> Iterator[str]:
+    """Yield what was run, and where."""
+    for key, value in (
+        ("dbhone-run", page.numbers.replace(" ", "-")),
+        ("suite", page.run.suite),
+        ("size", page.run.size),
+        ("base", page.analysis.base),
+        ("cpu", page.run.machine.cpu_model),
+    ):
+        yield f"{key}: {flat(value)}"
 
 
 def _result(measured: BlockFigures) -> str:
