@@ -9,6 +9,7 @@ import pytest
 
 from dbhone.analysis.history import Change, Segment, VersionTrend
 from dbhone.measurement.record import READY_MADE, Group, Role, Warning
+from dbhone.report.context import short_names
 from dbhone.report.formats.base import render
 from dbhone.report.history import _change_words
 from dbhone.report.page import Page, build_joined_page, build_page, tables
@@ -35,8 +36,8 @@ def page(history: Page) -> Page:
 
 
 def _found(page: Page) -> Table:
-    assert page.history is not None
-    return page.history.table
+    assert page.changes is not None
+    return page.changes
 
 
 class TestOrder:
@@ -192,9 +193,9 @@ class TestTables:
         assert tables(page)[:2] == (page.summary, _found(page))
 
     def test_names_of_steps_are_short_where_that_is_plain(self, page: Page) -> None:
-        assert page.history is not None
-        assert page.history.short["update-index_range=100"] == "update-index"
-        assert page.history.short["read-only_range=10"] == "read-only_range=10"
+        short = short_names(page.run)
+        assert short["update-index_range=100"] == "update-index"
+        assert short["read-only_range=10"] == "read-only_range=10"
 
 
 def test_pictures_show_groups_and_the_steps_that_changed(page: Page) -> None:

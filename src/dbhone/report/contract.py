@@ -52,7 +52,7 @@ def report(page: Page) -> dict[str, Any]:
         "run": _run(page.run, page.analysis.blocks),
         "joined": [origin.run.id for origin in page.origins] if len(page.origins) > 1 else [],
         "base": page.analysis.base or None,
-        "history": _history(page.history.found) if page.history is not None else None,
+        "history": _history(page.history) if page.history is not None else None,
         "effects": effects(page),
         "summary": [_summary(summary) for summary in page.analysis.throughput_summaries],
         "needs": _needs(page.needs),

@@ -15,7 +15,7 @@ from dbhone.analysis.joinable_run import joinable
 from dbhone.analysis.joining import Joined, join
 from dbhone.analysis.sample_size import SampleSize, needs
 from dbhone.analysis.trust import Trust, left_out, trust, trusted_subjects
-from dbhone.analysis.verdict import Analysis, Summary
+from dbhone.analysis.verdict import Analysis, Summary, find_best, find_winner
 from dbhone.analysis.warnings import (
     WINNER_CODES,
     find_warnings,
@@ -35,7 +35,7 @@ from dbhone.measurement.metric import (
     THROUGHPUT,
     Metric,
 )
-from dbhone.measurement.record import Code, Run, Subject, Warning
+from dbhone.measurement.record import Code, Role, Run, Subject, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.series import Observation
 from dbhone.report.context import serves
@@ -81,6 +81,21 @@ class Findings:
         return trusted_subjects(self.run, self.warnings)
 
     @property
+    def candidates(self) -> tuple[Subject, ...]:
+        """The candidates among these."""
+        return tuple(subject for subject in self.trusted if subject.role is Role.CANDIDATE)
+
+    @property
+    def best(self) -> Summary | None:
+        """The overall summary of the best of them, None if none has a verdict."""
+        return find_best(self.analysis, self.candidates)
+
+    @property
+    def winner(self) -> Summary | None:
+        """The overall summary of the winner, None if none of them is faster than the base."""
+        return find_winner(self.analysis, self.candidates)
+
+    @property
     def left_out(self) -> tuple[Summary, ...]:
         """The candidates that seem faster than the best of these, and cannot be believed."""
         return left_out(self.run, self.analysis, self.warnings)
@@ -92,17 +107,13 @@ def findings_of(run: Run, samples: SampleArray) -> Findings:
     order = run.version_order
     controls = {name: order[0] for name in run.controls if order}
     lineage = Lineage(versions=order, controls=controls)
-    history = history_of(run, samples, lineage)
-    warnings = _of_kind(find_warnings(run, samples, analysis), history)
-    return Findings(
-        run=run,
-        samples=samples,
-        analysis=analysis,
-        needs=needs(run, samples, analysis),
-        trust=trust(run, analysis, warnings, history=history is not None),
-        lineage=lineage,
-        history=history,
-        warnings=warnings,
+    return _findings(
+        run,
+        samples,
+        analysis,
+        lineage,
+        history=history_of(run, samples, lineage),
+        every=find_warnings(run, samples, analysis),
         origins=(Origin(run=run, blocks=analysis.blocks),),
     )
 
@@ -113,22 +124,42 @@ def findings_of_joined(runs: Sequence[tuple[Run, SampleArray]]) -> Findings:
     alone = [_analysis(one_run.run, one_run.samples, ONE_RUN) for one_run in whole.parts]
     analysis = _analysis(whole.run, whole.samples, whole.lineage.links)
     of_whole = warnings_of_whole(whole.run, whole.samples, analysis)
-    history = history_of(whole.run, whole.everything, whole.lineage)
-    every = by_gravity((*of_whole, *_of_parts(whole, alone, of_whole), _how(whole)))
-    warnings = _of_kind(every, history)
-    return Findings(
-        run=whole.run,
-        samples=whole.samples,
-        analysis=analysis,
-        needs=needs(whole.run, whole.samples, analysis),
-        trust=trust(whole.run, analysis, warnings, history=history is not None),
-        lineage=whole.lineage,
-        history=history,
-        warnings=warnings,
+    return _findings(
+        whole.run,
+        whole.samples,
+        analysis,
+        whole.lineage,
+        history=history_of(whole.run, whole.everything, whole.lineage),
+        every=by_gravity((*of_whole, *_of_parts(whole, alone, of_whole), _how(whole))),
         origins=tuple(
             Origin(run=one_part.run, blocks=analysis.blocks)
             for one_part, analysis in zip(whole.parts, alone, strict=True)
         ),
+    )
+
+
+def _findings(
+    run: Run,
+    samples: SampleArray,
+    analysis: Analysis,
+    lineage: Lineage,
+    *,
+    history: History | None,
+    every: Iterable[Warning],
+    origins: tuple[Origin, ...],
+) -> Findings:
+    """Return what was found, with what follows from it."""
+    warnings = _of_kind(every, history)
+    return Findings(
+        run=run,
+        samples=samples,
+        analysis=analysis,
+        needs=needs(run, samples, analysis),
+        trust=trust(run, analysis, warnings, history=history is not None),
+        lineage=lineage,
+        history=history,
+        warnings=warnings,
+        origins=origins,
     )
 
 

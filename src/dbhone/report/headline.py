@@ -15,8 +15,6 @@ from dbhone.analysis.verdict import (
     certain_cost,
     controls_of,
     differs,
-    find_best,
-    find_winner,
     likely,
     overall,
     possible_range,
@@ -25,6 +23,7 @@ from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Code, Role, Run, Subject
 from dbhone.report.context import serves, short_names
 from dbhone.report.findings import Findings
+from dbhone.report.history import changes_sentence
 from dbhone.report.nothing_measured import why
 from dbhone.report.wording import compiler, cost_words, format_ratio, joined
 from dbhone.units import count_of, listed
@@ -69,11 +68,8 @@ LEAST_TOLD = 0.0005
 _BY_CHANCE = "one of several comparisons can show that by chance"
 
 
-def headline(findings: Findings, *, history: str | None = None) -> str:
-    """Return the answer, in a sentence or two that stand alone.
-
-    ``history`` is the sentence on a history's changes, if there is one.
-    """
+def headline(findings: Findings) -> str:
+    """Return the answer, in a sentence or two that stand alone."""
     run = findings.run
     if not findings.measured:
         return why(run)
@@ -81,15 +77,17 @@ def headline(findings: Findings, *, history: str | None = None) -> str:
         return "There is no verdict: the run ended before its base was built."
     if run.base.broken is not None:
         return f"There is no verdict: the base {run.base.name} broke ({run.base.broken})."
-    candidates = [subject for subject in findings.trusted if subject.role is Role.CANDIDATE]
-    versions = findings.history.versions if findings.history else ()
-    text = _of_versions(findings, versions, history) if history else _finding(findings, candidates)
-    text += _of_compilers(findings) if history else _left_out(findings.left_out)
+    history = findings.history
+    changes = changes_sentence(history, run) if history else None
+    if history and changes:
+        text = _of_versions(findings, history.versions, changes) + _of_compilers(findings)
+    else:
+        text = _finding(findings) + _left_out(findings.left_out)
     grade, reason = findings.trust.grade, findings.trust.reason
     sound = [subject for subject in run.subjects if subject.broken is None]
     if grade is TrustGrade.NONE and _is_judged(findings, sound):
         return f"Not to be trusted, since {reason}: {text}"
-    if grade is TrustGrade.LIMITED and _is_judged(findings, candidates):
+    if grade is TrustGrade.LIMITED and _is_judged(findings, findings.candidates):
         return f"{text} Trust is limited: {reason}."
     return text
 
@@ -119,8 +117,8 @@ def _is_judged(findings: Findings, subjects: Sequence[Subject]) -> bool:
     return any(score and score.verdict != Verdict.NOT_ENOUGH_DATA for score in scores)
 
 
-def _finding(findings: Findings, candidates: list[Subject]) -> str:
-    compared = candidates or findings.run.of_role(Role.CONTROL)
+def _finding(findings: Findings) -> str:
+    compared = findings.candidates or findings.run.of_role(Role.CONTROL)
     if not compared:
         return f"There is no verdict: nothing was compared with {findings.analysis.base}."
     whole = [subject for subject in compared if subject.broken is None]
@@ -131,10 +129,10 @@ def _finding(findings: Findings, candidates: list[Subject]) -> str:
     judged = [score for score in known if score.verdict != Verdict.NOT_ENOUGH_DATA]
     if not judged:
         return _without_verdict(findings, known)
-    best = find_best(findings.analysis, whole)
+    best = findings.best
     if best is None:
         return _of_controls(findings, judged)
-    winner = find_winner(findings.analysis, whole)
+    winner = findings.winner
     dissent = dissenting_steps(findings.run, findings.analysis, best)
     # What is not ruled out is of use where no step shows a difference.
     noise = controls_of(findings.analysis, findings.run.subjects)
@@ -144,7 +142,7 @@ def _finding(findings: Findings, candidates: list[Subject]) -> str:
         text = f"{_winner(findings, subject, winner)}{_selection_bias_note(winner, judged)}"
         if subject.name in findings.run.rejected:
             return f"{text} But it was rejected: {findings.run.rejected[subject.name]}."
-    elif len(candidates) == 1:
+    elif len(findings.candidates) == 1:
         text = _of_one(findings, best, left_open)
         # Where steps dissent, they are what there is to say.
         text += "" if dissent else _cost(findings, best)

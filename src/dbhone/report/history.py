@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dbhone.analysis.change_points import LEAST_CHANGE, find_changes
 from dbhone.analysis.history import Change, History, Lineage, Segment, VersionTrend
@@ -23,19 +23,6 @@ _MOST_TOLD = 3
 _COLUMNS = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryView:
-    """A history as a report shows it.
-
-    ``short`` has the steps' names for sentences; ``sentence`` is None if there is not enough data.
-    """
-
-    found: History
-    short: Mapping[str, str]
-    sentence: str | None
-    table: Table
-
-
 def history_of(run: Run, samples: SampleArray, lineage: Lineage) -> History | None:
     """Return the changes of a history, None if it is none or too little was measured."""
     if len(lineage.versions) < 2 or not samples.has(THROUGHPUT):
@@ -52,17 +39,6 @@ def arrows(history: History) -> dict[tuple[str, str], str]:
         for change in trend.changes
         if trend.step is not None
     }
-
-
-def history_view(context: ReportContext, history: History) -> HistoryView:
-    """Return the view of a history."""
-    short = short_names(context.run)
-    return HistoryView(
-        found=history,
-        short=short,
-        sentence=_sentence(history, short),
-        table=_table(context, history, short),
-    )
 
 
 def group_table(context: ReportContext, history: History, in_sample: bool) -> Table:
@@ -119,10 +95,11 @@ def _figure(value: float) -> str:
     return f"{value:.3f}" if abs(value - 1) < 0.02 else f"{value:.2f}"
 
 
-def _sentence(history: History, short: Mapping[str, str]) -> str | None:
+def changes_sentence(history: History, run: Run) -> str | None:
     """Return the largest changes, or how large a change could be that was not found.
 
-    The headline before it names the first and the last version.
+    Return None if there is not enough data. The headline before it names the first and the last
+    version.
     """
     known = [step for step in history.steps if step.findable is not None]
     changed = sorted(
@@ -136,6 +113,7 @@ def _sentence(history: History, short: Mapping[str, str]) -> str | None:
             f"no change was found in {count_of(len(known), 'step')} "
             f"(half of such runs would have found one of {_findable(known)})."
         )
+    short = short_names(run)
     texts = []
     for trend in changed[:_MOST_TOLD]:
         words = joined([_change_words(change, trend) for change in trend.shown_changes])
@@ -159,12 +137,12 @@ def _findable(known: Sequence[VersionTrend]) -> str:
     return f"{high} %" if low == high else f"{low} to {high} %"
 
 
-def _table(context: ReportContext, history: History, short: Mapping[str, str]) -> Table:
+def changes_table(context: ReportContext, history: History) -> Table:
     """Return all changes in words: groups first, then steps, in the order of the versions."""
     groups = [group for group in history.groups if group.versions]
     rows = [heading("groups of steps", _COLUMNS)] if groups else []
     rows += [row for group in groups for row in _group_rows(context, group)]
-    rows += [heading("steps", _COLUMNS), *_step_rows(history, short)]
+    rows += [heading("steps", _COLUMNS), *_step_rows(history, short_names(context.run))]
     return Table(
         title="Where it changed",
         caption=f"Each version is compared with the one before it, in the same blocks. A change is "

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dbhone.analysis.history import History
 from dbhone.analysis.trust import TrustGrade
-from dbhone.analysis.verdict import Summary, Verdict, find_winner, sound_scores
-from dbhone.measurement.record import Role
+from dbhone.analysis.verdict import Summary, Verdict
 from dbhone.report.findings import Findings
 from dbhone.report.headline import headline
 from dbhone.report.history import changed_steps
@@ -37,17 +36,16 @@ def _changes(history: History) -> str | None:
 
 def _winner_words(findings: Findings) -> str | None:
     run, analysis = findings.run, findings.analysis
-    winner = find_winner(analysis, findings.trusted)
+    winner, best = findings.winner, findings.best
     if winner is not None:
         ratio = format_ratio(winner.ratio, winner)
         rejected = ", but was rejected" if winner.subject in run.rejected else ""
         return f"{winner.subject} is {ratio} times as fast as {analysis.base}{rejected}"
-    candidates = [subject for subject in findings.trusted if subject.role is Role.CANDIDATE]
-    scores = sound_scores(analysis, candidates, Role.CANDIDATE)
-    judged = [score for score in scores if score.verdict != Verdict.NOT_ENOUGH_DATA]
-    if judged and len(candidates) == 1:
-        return _candidate_words(judged[0], analysis.base)
-    return f"nothing is faster than {analysis.base}" if judged else None
+    if best is None:
+        return None
+    if len(findings.candidates) == 1:
+        return _candidate_words(best, analysis.base)
+    return f"nothing is faster than {analysis.base}"
 
 
 def _candidate_words(score: Summary, base: str) -> str:

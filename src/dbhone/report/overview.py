@@ -13,7 +13,6 @@ from dbhone.analysis.verdict import (
     certain_cost,
     cost,
     differs,
-    find_best,
     likely,
     most_different,
 )
@@ -187,7 +186,7 @@ def _costs(findings: Findings) -> str:
     That is the second figure by which a subject is judged, and it is said which of the two decides.
     """
     run, analysis = findings.run, findings.analysis
-    best = find_best(analysis, findings.trusted)
+    best = findings.best
     spent = cost(analysis, best.subject) if best is not None else None
     if best is None or spent is None or spent.low is None:
         return ""

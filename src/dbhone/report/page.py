@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 from dbhone.analysis.ceiling import overall_ceiling
 from dbhone.analysis.gravity import CONTROL_CODES
+from dbhone.analysis.history import History
 from dbhone.analysis.indirect import Links
 from dbhone.analysis.judged_steps import judged_steps
 from dbhone.analysis.levels import Level, find_levels
 from dbhone.analysis.sample_size import SampleSize
 from dbhone.analysis.trust import Trust, TrustGrade
-from dbhone.analysis.verdict import Analysis, Summary, find_winner, overall
+from dbhone.analysis.verdict import Analysis, Summary, overall
 from dbhone.measurement.record import Run, RunState, Step, Subject, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.series import Observation
@@ -21,7 +22,7 @@ from dbhone.report.builds import build_tables
 from dbhone.report.context import differences_table, report_context
 from dbhone.report.findings import Findings, Origin, findings_of, findings_of_joined, unmeasured
 from dbhone.report.headline import headline
-from dbhone.report.history import HistoryView, arrows, history_view
+from dbhone.report.history import arrows, changes_table
 from dbhone.report.latencies import latencies, seconds_table
 from dbhone.report.overview import overview
 from dbhone.report.publication import parse_choice
@@ -50,8 +51,8 @@ class Page:
     ``alerts`` stand before all else, ``footnotes`` after the tables; ``legend`` is empty if
     there is no figure. ``in_sample`` says of each part of the steps which it is, held-out
     (False) first; ``step_tables`` are the tables of the steps. ``metrics`` is None if only
-    throughput was measured, ``history`` if the run is none, ``winner`` if there is none;
-    ``why_no_winner`` is the reason then.
+    throughput was measured, ``history`` and the table of its ``changes`` if the run is none,
+    ``winner`` if there is none; ``why_no_winner`` is the reason then.
 
     ``needs`` is what the run lacks for verdicts, and for the precision that was wanted.
 
@@ -86,7 +87,8 @@ class Page:
     method: str | None
     legend: str
     summary: Table
-    history: HistoryView | None
+    history: History | None
+    changes: Table | None
     seconds: Table | None
     in_sample: tuple[bool, ...]
     step_tables: StepTables
@@ -200,16 +202,15 @@ def with_published(page: Page, words: Sequence[str]) -> Page:
 
 
 def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
-    analysis, changes = findings.analysis, findings.history
+    analysis, history = findings.analysis, findings.history
     levels = find_levels(findings.samples)
     context = report_context(
         findings.run,
         analysis,
         levels,
         order=findings.lineage.versions,
-        arrows=arrows(changes) if changes else {},
+        arrows=arrows(history) if history else {},
     )
-    history = history_view(context, changes) if changes else None
     alerts, notes = _alerts_and_notes(findings)
     winner, why_no_winner = _winner(findings)
     ceiling = _ceiling(findings, levels)
@@ -221,7 +222,7 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         analysis=analysis,
         needs=findings.needs,
         levels=levels,
-        headline=headline(findings, history=history.sentence if history else None),
+        headline=headline(findings),
         trust=findings.trust,
         overview=overview(findings, winner, len(told_together(footnotes)), ceiling),
         winner=winner,
@@ -235,7 +236,8 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         seconds=seconds_table(context),
         in_sample=tuple(context.parts()),
         history=history,
-        step_tables=step_tables(context, changes),
+        changes=changes_table(context, history) if history else None,
+        step_tables=step_tables(context, history),
         sweeps=sweeps(context),
         sweep_note=sweep_note(context),
         metrics=sections.metrics_table(context),
@@ -279,7 +281,7 @@ def _winner(findings: Findings) -> tuple[Subject | None, str]:
     run, trust = findings.run, findings.trust
     if findings.history:
         return None, "it is a history: it compares versions"
-    best = find_winner(findings.analysis, findings.trusted)
+    best = findings.winner
     name = best.subject if best else next(iter(run.rejected), "")
     if name in run.rejected:
         return None, f"{name} was rejected, since {run.rejected[name]}"
@@ -307,7 +309,7 @@ def tables(page: Page) -> tuple[Table, ...]:
         page.summary,
         page.search.waterfall if page.search else None,
         page.search.candidates if page.search else None,
-        page.history.table if page.history else None,
+        page.changes,
         page.seconds,
         *shown.groups.values(),
         *shown.spreads,

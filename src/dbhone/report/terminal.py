@@ -64,7 +64,7 @@ def _short(page: Page) -> tuple[Table, ...]:
             page.search.candidates if page.search else None,
             page.search.waterfall if page.search else None,
             page.summary,
-            page.history.table if page.history else None,
+            page.changes,
             page.seconds,
             *of_steps.groups.values(),
             *of_steps.statements,

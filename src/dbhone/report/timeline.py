@@ -8,10 +8,10 @@ from typing import Any
 
 import altair as alt
 
+from dbhone.analysis.history import History
 from dbhone.analysis.verdict import Effect, Summary
-from dbhone.report.context import group_name
+from dbhone.report.context import group_name, short_names
 from dbhone.report.drawing import LEAST_REACH, Lines, Picture, svg
-from dbhone.report.history import HistoryView
 from dbhone.report.page import Page
 from dbhone.report.table import Interval
 from dbhone.report.wording import capital
@@ -29,11 +29,11 @@ def history_pictures(page: Page) -> list[Picture]:
     """Draw the groups, and the steps that changed most; none if nothing can be drawn."""
     if page.history is None:
         return []
+    versions = page.history.versions
+    changed = _changed(page.history, page)
     drawn = (
-        _picture(page, page.history, _groups(page), "groups of steps", prefix="h"),
-        _picture(
-            page, page.history, _changed(page.history, page), "steps that changed", prefix="i"
-        ),
+        _picture(page, versions, _groups(page), "groups of steps", prefix="h"),
+        _picture(page, versions, changed, "steps that changed", prefix="i"),
     )
     return [picture for picture in drawn if picture is not None]
 
@@ -48,29 +48,30 @@ def _groups(page: Page) -> dict[str, _Found]:
     return dict(lines)
 
 
-def _changed(view: HistoryView, page: Page) -> dict[str, _Found]:
+def _changed(history: History, page: Page) -> dict[str, _Found]:
     """Return the effects of the steps that changed most, by version."""
     sizes = {
         series.step: max(change.size for change in series.shown_changes)
-        for series in view.found.steps
+        for series in history.steps
         if series.step is not None and series.shown_changes
     }
     chosen = sorted(sizes, key=lambda step: -sizes[step])[:_LINES]
-    lines: dict[str, dict[str, Effect | Summary]] = {view.short[step]: {} for step in chosen}
+    short = short_names(page.run)
+    lines: dict[str, dict[str, Effect | Summary]] = {short[step]: {} for step in chosen}
     for effect in page.analysis.throughput_effects_with_parts:
         if effect.step in chosen:
-            lines[view.short[effect.step]][effect.subject] = effect
+            lines[short[effect.step]][effect.subject] = effect
     return dict(lines)
 
 
 def _picture(
-    page: Page, view: HistoryView, lines: Mapping[str, _Found], what: str, *, prefix: str
+    page: Page, order: Sequence[str], lines: Mapping[str, _Found], what: str, *, prefix: str
 ) -> Picture | None:
-    versions = [printable(name) for name in view.found.versions]
+    versions = [printable(name) for name in order]
     values = [
         _point(name, version, points.get(version))
         for name, points in lines.items()
-        for version in view.found.versions
+        for version in order
         if version == page.analysis.base or version in points
     ]
     if len(values) <= len(lines):
