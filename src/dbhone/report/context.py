@@ -19,16 +19,50 @@ _MOST_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Portion:
+    """The held-out steps of a run, or its in-sample ones, without the parts of steps.
+
+    ``steps`` are in the run's order. ``title`` is the portion's name at the start of a line.
+    """
+
+    in_sample: bool
+    title: str
+    steps: tuple[Step, ...]
+
+    @property
+    def name(self) -> str:
+        """Its name within a line."""
+        return self.title.lower()
+
+    @property
+    def words(self) -> str:
+        """What it consists of, as a sentence."""
+        kind = " (trained on)" if self.in_sample else ""
+        return f"{self.title}: {_counted(self.steps)}{kind}."
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups that have steps in it."""
+        return tuple(group for group in Group if self.of(group))
+
+    def of(self, group: Group | None) -> tuple[Step, ...]:
+        """Return the steps of a group, all of them for None."""
+        return tuple(step for step in self.steps if group in (None, step.group))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReportContext:
     """What tables are made from. ``subjects`` are in the order in which they are shown.
 
-    ``effects`` and ``levels`` are by subject, step and metric. ``arrows`` are the signs of a
-    history's changes, by subject and step.
+    ``portions`` are those that have steps, held-out before in-sample; there are none where nothing
+    was measured. ``effects`` and ``levels`` are by subject, step and metric. ``arrows`` are the
+    signs of a history's changes, by subject and step.
     """
 
     run: Run
     analysis: Analysis
     subjects: tuple[Subject, ...]
+    portions: tuple[Portion, ...]
     effects: Mapping[tuple[str, str, str], Effect]
     levels: Mapping[tuple[str, str, str], Level]
     arrows: Mapping[tuple[str, str], str]
@@ -43,52 +77,16 @@ class ReportContext:
         """All subjects but the base."""
         return [subject for subject in self.subjects if subject.role is not Role.BASE]
 
-    def steps(self, *, in_sample: bool, group: Group | None = None) -> list[Step]:
-        """Return the steps of one part, and of one group if one is given, in the run's order.
-
-        They are those that summaries are of.
-        """
-        return [
-            step
-            for step in wholes(self.run.steps)
-            if step.in_sample is in_sample and group in (None, step.group)
-        ]
-
-    def groups(self, *, in_sample: bool) -> list[Group]:
-        """Return the groups that have steps in one part."""
-        return [group for group in Group if self.steps(in_sample=in_sample, group=group)]
-
-    def parts(self) -> list[bool]:
-        """Return the parts that have steps: held-out (False) first, in-sample (True) last.
-
-        There are none where nothing was measured.
-        """
-        if not self.levels:
-            return []
-        return [part for part in (False, True) if self.steps(in_sample=part)]
-
-    def part_title(self, in_sample: bool) -> str:
-        """Return a part's name; where nothing was trained there is but one."""
-        if self.parts() == [False]:
-            return "All steps" if serves(self.run.steps) else "All sets"
-        return "In-sample" if in_sample else "Held-out"
-
-    def part_words(self, in_sample: bool) -> str:
-        """Return what a part consists of, as a sentence."""
-        kind = " (trained on)" if in_sample else ""
-        steps = self.steps(in_sample=in_sample)
-        return f"{self.part_title(in_sample)}: {_counted(steps)}{kind}."
-
     def find(
         self,
         subject: Subject,
-        in_sample: bool,
+        portion: Portion,
         group: Group | None = None,
         metric: Metric = THROUGHPUT,
     ) -> Summary | None:
-        """Return a summary over a group of a part's steps, without a group over all of them."""
+        """Return a summary over a group of a portion's steps, without a group over all of them."""
         return self.analysis.summary(
-            subject.name, in_sample=in_sample, group=group, metric=metric.name
+            subject.name, in_sample=portion.in_sample, group=group, metric=metric.name
         )
 
     def effect(self, subject: Subject, step: Step, metric: Metric) -> Effect | None:
@@ -123,15 +121,32 @@ def report_context(
             return role, False, order.index(subject.name)
         return role, score is None, -score.ratio if score is not None else 0.0
 
+    known = {(level.subject, level.step, level.metric): level for level in levels}
     return ReportContext(
         run=run,
         analysis=analysis,
         subjects=tuple(sorted(run.subjects, key=rank)),
+        portions=_portions(run) if known else (),
         effects={
             (effect.subject, effect.step, effect.metric): effect for effect in analysis.effects
         },
-        levels={(level.subject, level.step, level.metric): level for level in levels},
+        levels=known,
         arrows=arrows,
+    )
+
+
+def _portions(run: Run) -> tuple[Portion, ...]:
+    """Return a run's portions; where nothing was trained there is but one."""
+    steps = {
+        in_sample: tuple(step for step in wholes(run.steps) if step.in_sample is in_sample)
+        for in_sample in (False, True)
+    }
+    every = "All steps" if serves(run.steps) else "All sets"
+    titles = {False: "Held-out" if steps[True] else every, True: "In-sample"}
+    return tuple(
+        Portion(in_sample=in_sample, title=titles[in_sample], steps=steps[in_sample])
+        for in_sample in (False, True)
+        if steps[in_sample]
     )
 
 
@@ -185,7 +200,7 @@ def heading(words: str, columns: int) -> Row:
     return Row(cells=(Cell(text=words), *[EMPTY] * (columns - 1)), heading=True)
 
 
-def _counted(steps: list[Step]) -> str:
+def _counted(steps: Sequence[Step]) -> str:
     sets = list(dict.fromkeys(step.suite_set for step in steps))
     words = count_of(len(steps), "step")
     if not serves(steps):

@@ -13,7 +13,15 @@ from dbhone.analysis.verdict import Direction, Verdict
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Run
 from dbhone.measurement.sample_array import SampleArray
-from dbhone.report.context import EMPTY, ReportContext, group_name, heading, label, short_names
+from dbhone.report.context import (
+    EMPTY,
+    Portion,
+    ReportContext,
+    group_name,
+    heading,
+    label,
+    short_names,
+)
 from dbhone.report.table import Cell, Row, Table, columns, signed
 from dbhone.report.wording import ends, figure, joined, margin, ratio
 from dbhone.units import count_of
@@ -41,22 +49,20 @@ def arrows(history: History) -> dict[tuple[str, str], str]:
     }
 
 
-def group_table(context: ReportContext, history: History, in_sample: bool) -> Table:
-    """Return one part by group: groups down, versions across."""
+def group_table(context: ReportContext, history: History, portion: Portion) -> Table:
+    """Return one portion by group: groups down, versions across."""
     rows = []
     for trend in history.groups:
-        if trend.in_sample is in_sample:
+        if trend.in_sample is portion.in_sample:
             signs = {change.after: _arrow(change) for change in trend.changes}
             figures = (
-                signed(
-                    figure(context.find(other, in_sample, trend.group)), signs.get(other.name, "")
-                )
+                signed(figure(context.find(other, portion, trend.group)), signs.get(other.name, ""))
                 for other in context.others
             )
             rows.append(Row(cells=(Cell(text=group_name(trend.group)), *figures)))
     return Table(
-        title=f"{context.part_title(in_sample)} by group",
-        caption=f"{context.part_words(in_sample)} Geometric means of the ratios to {context.base}, "
+        title=f"{portion.title} by group",
+        caption=f"{portion.words} Geometric means of the ratios to {context.base}, "
         "with their interval. ↓ and ↑ stand where a change begins.",
         columns=columns("Group", map(label, context.others)),
         rows=tuple(rows),
@@ -157,8 +163,9 @@ def changes_table(context: ReportContext, history: History) -> Table:
 
 
 def _group_rows(context: ReportContext, trend: VersionTrend) -> Iterator[Row]:
-    part = "" if len(context.parts()) == 1 else f"{context.part_title(trend.in_sample).lower()} "
-    name = f"{group_name(trend.group)} {part}steps{' together' if trend.group is None else ''}"
+    several = len(context.portions) > 1
+    portion = f"{'in-sample' if trend.in_sample else 'held-out'} " if several else ""
+    name = f"{group_name(trend.group)} {portion}steps{' together' if trend.group is None else ''}"
     for change in trend.shown_changes:
         yield _change_row(name, change, trend)
     if not trend.shown_changes:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dbhone.analysis.levels import Level
 from dbhone.measurement.metric import LATENCY_P50, LATENCY_P95, LATENCY_P99, Metric
 from dbhone.measurement.record import Role, Run, Step, Subject
-from dbhone.report.context import EMPTY, ReportContext, heading, label, serves, subject_row
+from dbhone.report.context import EMPTY, Portion, ReportContext, heading, label, serves, subject_row
 from dbhone.report.table import Cell, Row, Table, columns
 from dbhone.report.wording import figure, number
 
@@ -22,38 +22,39 @@ _FAMILY = "batch:"
 
 
 def latencies(context: ReportContext) -> dict[bool, Table]:
-    """Return the percentiles of the steps' parts, by whether they are in-sample.
+    """Return the percentiles of the portions of the steps, by whether they are in-sample.
 
-    A part of which none was measured has no table.
+    A portion of which none was measured has no table.
     """
-    tables = {part: _table(context, part) for part in context.parts()}
-    return {part: table for part, table in tables.items() if table}
+    tables = {portion.in_sample: _table(context, portion) for portion in context.portions}
+    return {in_sample: table for in_sample, table in tables.items() if table}
 
 
-def _table(context: ReportContext, in_sample: bool) -> Table | None:
-    steps = context.steps(in_sample=in_sample)
+def _table(context: ReportContext, portion: Portion) -> Table | None:
     # What a batch runs is one statement: its seconds have a table of their own.
     if (
         is_batch(context.run)
-        or not serves(steps)
-        or not any(_known(context, subject, step) for subject in context.subjects for step in steps)
+        or not serves(portion.steps)
+        or not any(
+            _known(context, subject, step) for subject in context.subjects for step in portion.steps
+        )
     ):
         return None
     return Table(
-        title=f"Latency distributions, {context.part_title(in_sample).lower()}",
+        title=f"Latency distributions, {portion.name}",
         caption="Half of the operations took less than the first figure, 95 % less than the "
         "second and 99 % less than the third, in milliseconds. Only these percentiles of a slice "
         "are kept, not all of its latencies. A figure is the typical one over the blocks; the "
         "data have each one's interval, and the 95th percentile's ratio has a table of its own.",
         columns=columns("Step", map(label, context.subjects)),
-        rows=tuple(_rows(context, in_sample)),
+        rows=tuple(_rows(context, portion)),
     )
 
 
-def _rows(context: ReportContext, in_sample: bool) -> Iterator[Row]:
-    for group in context.groups(in_sample=in_sample):
+def _rows(context: ReportContext, portion: Portion) -> Iterator[Row]:
+    for group in portion.groups:
         yield heading(group.value, 1 + len(context.subjects))
-        for step in context.steps(in_sample=in_sample, group=group):
+        for step in portion.of(group):
             cells = (_cell(context, subject, step) for subject in context.subjects)
             yield Row(cells=(Cell(text=step.name), *cells))
 
@@ -95,7 +96,7 @@ def seconds_table(context: ReportContext) -> Table | None:
 
     The last column is the throughput over all runs of a block, as a ratio to the base's.
     """
-    if not is_batch(context.run) or not context.parts():
+    if not is_batch(context.run) or not context.portions:
         return None
     return Table(
         title="Seconds",
@@ -119,5 +120,5 @@ def _second_rows(context: ReportContext) -> Iterator[Row]:
         mean = Cell(text=number(statistics.fmean(known))) if known else EMPTY
         runs = (EMPTY if value is None else Cell(text=number(value)) for value in seconds)
         base = subject.role is Role.BASE
-        speed = Cell(text="1") if base else figure(context.find(subject, context.parts()[0]))
+        speed = Cell(text="1") if base else figure(context.find(subject, context.portions[0]))
         yield subject_row(subject, (*runs, mean, speed))

@@ -49,7 +49,7 @@ class Page:
     """Everything that a report shows.
 
     ``alerts`` stand before all else, ``footnotes`` after the tables; ``legend`` is empty if
-    there is no figure. ``in_sample`` says of each part of the steps which it is, held-out
+    there is no figure. ``in_sample`` says of each portion of the steps which it is, held-out
     (False) first; ``step_tables`` are the tables of the steps. ``metrics`` is None if only
     throughput was measured, ``history`` and the table of its ``changes`` if the run is none,
     ``winner`` if there is none; ``why_no_winner`` is the reason then.
@@ -234,7 +234,7 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         legend=legend(analysis, findings.run.controls),
         summary=sections.summary_table(context),
         seconds=seconds_table(context),
-        in_sample=tuple(context.parts()),
+        in_sample=tuple(portion.in_sample for portion in context.portions),
         history=history,
         changes=changes_table(context, history) if history else None,
         step_tables=step_tables(context, history),

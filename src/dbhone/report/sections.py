@@ -17,7 +17,15 @@ from dbhone.measurement.metric import (
     Metric,
 )
 from dbhone.measurement.record import Code, Group, Role, Subject
-from dbhone.report.context import EMPTY, ReportContext, group_name, label, serves, subject_rows
+from dbhone.report.context import (
+    EMPTY,
+    Portion,
+    ReportContext,
+    group_name,
+    label,
+    serves,
+    subject_rows,
+)
 from dbhone.report.latencies import PERCENTILES, is_batch
 from dbhone.report.table import Cell, Row, Table, columns, text_columns
 from dbhone.report.wording import capital, compiler, figure, reach
@@ -41,16 +49,16 @@ _WOULD_FIND = (
 _SHORT = {LATENCY_P95.name: "p95 latency"}
 
 
-def _score(context: ReportContext, in_sample: bool, subject: Subject) -> Cell:
-    return _BASE if subject.role is Role.BASE else figure(context.find(subject, in_sample))
+def _score(context: ReportContext, portion: Portion, subject: Subject) -> Cell:
+    return _BASE if subject.role is Role.BASE else figure(context.find(subject, portion))
 
 
 def summary_table(context: ReportContext) -> Table:
     """Return the table that answers the question of the run."""
-    parts = context.parts()
+    portions = context.portions
     scores = {other.name: overall(context.analysis, other.name) for other in context.others}
     hidden = any(score is not None and _is_open(score) for score in scores.values())
-    shown: _Shown = {context.part_title(part): partial(_score, context, part) for part in parts}
+    shown: _Shown = {it.title: partial(_score, context, it) for it in portions}
     if hidden:
         shown["Would find"] = lambda subject: _would_find(context, scores.get(subject.name))
     if not all(subject.ready_made for subject in context.subjects):
@@ -61,7 +69,7 @@ def summary_table(context: ReportContext) -> Table:
         caption=" ".join(
             [
                 _against(context),
-                *(context.part_words(part) for part in parts),
+                *(portion.words for portion in portions),
                 *([_WOULD_FIND] if hidden else []),
             ]
         ),
@@ -87,23 +95,23 @@ def _would_find(context: ReportContext, score: Summary | None) -> Cell:
 
 
 def _against(context: ReportContext) -> str:
-    if not context.parts():
+    if not context.portions:
         return "Nothing was measured: these subjects are ready."
     if not context.base:
         return "Nothing could be compared."
     return f"Throughput as a ratio to {context.base}'s: above 1 is faster."
 
 
-def part_table(context: ReportContext, in_sample: bool) -> Table:
-    """Return one part by group: the groups' ratios, and how far its steps' ratios reach."""
+def portion_table(context: ReportContext, portion: Portion) -> Table:
+    """Return one portion by group: the groups' ratios, and how far its steps' ratios reach."""
     shown: _Shown = {
-        group_name(group): partial(_found, context, in_sample=in_sample, group=group)
-        for group in (None, *_groups(context, in_sample))
+        group_name(group): partial(_found, context, portion=portion, group=group)
+        for group in (None, *_groups(portion))
     }
-    shown["steps"] = lambda subject: _range(context.find(subject, in_sample))
+    shown["steps"] = lambda subject: _range(context.find(subject, portion))
     return Table(
-        title=f"{context.part_title(in_sample)} by group",
-        caption=f"{context.part_words(in_sample)} Groups as geometric means with their interval; "
+        title=f"{portion.title} by group",
+        caption=f"{portion.words} Groups as geometric means with their interval; "
         "then from which to which the single steps' ratios reach.",
         columns=columns("Subject", shown),
         rows=subject_rows(context.others, shown),
@@ -115,36 +123,35 @@ def _found(
     context: ReportContext,
     subject: Subject,
     *,
-    in_sample: bool,
+    portion: Portion,
     group: Group | None = None,
     metric: Metric = THROUGHPUT,
 ) -> Cell:
-    return figure(context.find(subject, in_sample, group, metric))
+    return figure(context.find(subject, portion, group, metric))
 
 
 def _range(summary: Summary | None) -> Cell:
     return EMPTY if summary is None else Cell(text=f"{summary.minimum:.2f}–{summary.maximum:.2f}")
 
 
-def _groups(context: ReportContext, in_sample: bool) -> list[Group]:
-    """Return the groups of a part, if it has several."""
-    groups = context.groups(in_sample=in_sample)
-    return groups if len(groups) > 1 else []
+def _groups(portion: Portion) -> tuple[Group, ...]:
+    """Return the groups of a portion, if it has several."""
+    return portion.groups if len(portion.groups) > 1 else ()
 
 
-def spread_table(context: ReportContext, in_sample: bool) -> Table | None:
+def spread_table(context: ReportContext, portion: Portion) -> Table | None:
     """Return how the ratios of the steps lie in each group, as Mark Callaghan tabulates them.
 
-    Return None for a part of one step.
+    Return None for a portion of one step.
     """
-    if len(context.steps(in_sample=in_sample)) < 2:
+    if len(portion.steps) < 2:
         return None
     rows: list[Row] = []
-    for group in (None, *_groups(context, in_sample)):
-        scores = [context.find(subject, in_sample, group) for subject in context.others]
+    for group in (None, *_groups(portion)):
+        scores = [context.find(subject, portion, group) for subject in context.others]
         rows += _spread_rows(group, scores)
     return Table(
-        title=f"Spread over steps, {context.part_title(in_sample).lower()}",
+        title=f"Spread over steps, {portion.name}",
         caption=f"How the ratios of the single steps to {context.base}'s lie, and the interval of "
         "their geometric mean.",
         columns=columns("Group", map(label, context.others)),
@@ -179,12 +186,12 @@ def metrics_table(context: ReportContext) -> Table | None:
         elsewhere += [CPU_SECONDS, CONTEXT_SWITCHES]
     known = {(summary.metric, summary.in_sample) for summary in context.analysis.summaries}
     shown: _Shown = {
-        f"{capital(_SHORT.get(metric.name, metric.title))}, {context.part_title(part).lower()}": (
-            partial(_found, context, in_sample=part, metric=metric)
+        f"{capital(_SHORT.get(metric.name, metric.title))}, {portion.name}": (
+            partial(_found, context, portion=portion, metric=metric)
         )
         for metric in METRICS
-        for part in context.parts()
-        if metric not in elsewhere and (metric.name, part) in known
+        for portion in context.portions
+        if metric not in elsewhere and (metric.name, portion.in_sample) in known
     }
     if not shown:
         return None
@@ -259,7 +266,7 @@ def control_note(context: ReportContext) -> str | None:
 
 def method_note(context: ReportContext) -> str | None:
     """Return what a reader must know of how it was measured, None if there is nothing."""
-    if not context.parts():
+    if not context.portions:
         return None
     return " ".join((*_of_starts(context), *_of_layout(context))) or None
 

@@ -20,7 +20,7 @@ from dbhone.measurement.metric import (
     Metric,
 )
 from dbhone.measurement.record import Step, Subject, wholes
-from dbhone.report.context import EMPTY, ReportContext, heading, label, serves
+from dbhone.report.context import EMPTY, Portion, ReportContext, heading, label, serves
 from dbhone.report.table import Cell, Column, Row, Table, columns, signed, text_row
 from dbhone.report.wording import capital, number, step_figure
 from dbhone.units import size
@@ -70,23 +70,24 @@ OPERATIONS = (
 """What an operation takes, in the order in which it is shown."""
 
 
-def step_table(context: ReportContext, in_sample: bool) -> Table:
+def step_table(context: ReportContext, portion: Portion) -> Table:
     """Return the throughput of each step: the base's own if it is a server, and the ratios."""
-    part = context.part_title(in_sample).lower()
-    return _table(context, RATE, in_sample, title=f"Steps, {part}")
+    return _table(context, RATE, portion, title=f"Steps, {portion.name}")
 
 
-def statement_table(context: ReportContext, in_sample: bool) -> Table | None:
+def statement_table(context: ReportContext, portion: Portion) -> Table | None:
     """Return the parts of the steps, None if there are none: what took most time comes first."""
     whole = set(wholes(context.run.steps))
     parts = [
-        step for step in context.run.steps if step.in_sample is in_sample and step not in whole
+        step
+        for step in context.run.steps
+        if step.in_sample is portion.in_sample and step not in whole
     ]
     measured = [step for step in parts if context.level(context.base, step, THROUGHPUT) is not None]
     if not measured:
         return None
     return Table(
-        title=f"Statements, {context.part_title(in_sample).lower()}",
+        title=f"Statements, {portion.name}",
         caption="Executions of each kind of statement in a second of the clients' time that it"
         f" took: {context.base}'s own, then the others' as a ratio to {context.base}'s. They"
         " stand in the workload's order: if it was captured, what took most time comes first.",
@@ -104,32 +105,33 @@ def _statement_row(context: ReportContext, step: Step) -> Row:
     return Row(cells=(Cell(text=step.name), own, *ratios, Cell(text=step.title)))
 
 
-def metric_tables(context: ReportContext, in_sample: bool) -> tuple[Table, ...]:
+def metric_tables(context: ReportContext, portion: Portion) -> tuple[Table, ...]:
     """Return like tables of servers' other metrics, for those that were measured."""
-    if not serves(context.steps(in_sample=in_sample)):
+    if not serves(portion.steps):
         return ()
-    part = context.part_title(in_sample).lower()
     tables = (
-        _table(context, scale, in_sample, title=f"{capital(scale.title)} of each step, {part}")
+        _table(
+            context, scale, portion, title=f"{capital(scale.title)} of each step, {portion.name}"
+        )
         for scale in (P95, *OPERATIONS, KERNEL)
         if any(
-            scale.reaches(context.level(context.base, step, scale.metric))
-            for step in context.steps(in_sample=in_sample)
+            scale.reaches(context.level(context.base, step, scale.metric)) for step in portion.steps
         )
     )
-    ceilings = _ceiling_table(context, in_sample)
+    ceilings = _ceiling_table(context, portion)
     return (*tables, *([ceilings] if ceilings is not None else []))
 
 
-def _ceiling_table(context: ReportContext, in_sample: bool) -> Table | None:
+def _ceiling_table(context: ReportContext, portion: Portion) -> Table | None:
     """Return the base's CPU time by kind, and how much faster each subject could still get."""
-    steps = context.steps(in_sample=in_sample)
     found = {
         (ceiling.subject, ceiling.step): ceiling
-        for ceiling in find_ceilings(context.levels.values(), steps, context.run.machine.cores)
+        for ceiling in find_ceilings(
+            context.levels.values(), portion.steps, context.run.machine.cores
+        )
     }
     rows = []
-    for step in steps:
+    for step in portion.steps:
         own = found.get((context.base, step.name))
         if own is not None:
             times = (number(it * 1e6) for it in (own.user, own.system, own.client))
@@ -139,7 +141,7 @@ def _ceiling_table(context: ReportContext, in_sample: bool) -> Table | None:
     if not rows:
         return None
     return Table(
-        title=f"Ceiling of each step, {context.part_title(in_sample).lower()}",
+        title=f"Ceiling of each step, {portion.name}",
         caption=f"How many times faster a step could get at most, if its server's own code and"
         f" libraries took no time. Before it, what an operation takes {context.base}: CPU time in"
         " user mode, in the kernel, and of the client, which no build of the server changes.",
@@ -154,8 +156,8 @@ def _ceiling_table(context: ReportContext, in_sample: bool) -> Table | None:
     )
 
 
-def _table(context: ReportContext, scale: Scale, in_sample: bool, *, title: str) -> Table:
-    absolute = bool(context.base) and serves(context.steps(in_sample=in_sample))
+def _table(context: ReportContext, scale: Scale, portion: Portion, *, title: str) -> Table:
+    absolute = bool(context.base) and serves(portion.steps)
     base = [f"{context.base}, {scale.unit}"] if absolute else []
     what = capital(scale.title) if scale is RATE else f"{capital(scale.title)} (less is better)"
     own = f": {context.base}'s own, then the others'" if absolute else ""
@@ -166,17 +168,17 @@ def _table(context: ReportContext, scale: Scale, in_sample: bool, *, title: str)
         title=title,
         caption=f"{what} of each step{own} as a ratio to {context.base}'s.{empty}",
         columns=columns("Step", (*base, *map(label, context.others))),
-        rows=tuple(_rows(context, scale, in_sample, absolute=absolute)),
+        rows=tuple(_rows(context, scale, portion, absolute=absolute)),
     )
 
 
 def _rows(
-    context: ReportContext, scale: Scale, in_sample: bool, *, absolute: bool
+    context: ReportContext, scale: Scale, portion: Portion, *, absolute: bool
 ) -> Iterator[Row]:
     width = 1 + absolute + len(context.others)
-    for group in context.groups(in_sample=in_sample):
+    for group in portion.groups:
         yield heading(group.value, width)
-        for step in context.steps(in_sample=in_sample, group=group):
+        for step in portion.of(group):
             own = [scale.cell(context.level(context.base, step, scale.metric))] if absolute else []
             ratios = (_signed_cell(context, subject, step, scale) for subject in context.others)
             yield Row(cells=(Cell(text=step.name, detail=step.title), *own, *ratios))

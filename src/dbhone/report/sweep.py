@@ -66,13 +66,13 @@ def _sweep(context: ReportContext, name: str, steps: list[Step]) -> Sweep:
 
 
 def _table(context: ReportContext, name: str, steps: list[Step], scale: Scale) -> Table:
-    parts = {step.in_sample for step in steps}
-    trained = [context.part_title(part).lower() for part in context.parts() if part in parts]
-    part = f" ({' and '.join(trained)})" if len(context.parts()) > 1 else ""
+    known = {step.in_sample for step in steps}
+    trained = [portion.name for portion in context.portions if portion.in_sample in known]
+    which = f" ({' and '.join(trained)})" if len(context.portions) > 1 else ""
     better = "more is better" if scale is RATE else "less is better"
     return Table(
         title=f"{name}: {scale.title} in {scale.unit}",
-        caption=f"{steps[0].title}{part}; {better}.",
+        caption=f"{steps[0].title}{which}; {better}.",
         columns=columns("Threads", (str(step.threads) for step in steps)),
         rows=tuple(_rows(context, steps, scale)),
     )
