@@ -8,7 +8,7 @@ from typing import Any
 
 from dbhone.analysis.ceiling import Ceiling, find_ceilings
 from dbhone.analysis.change_points import LEAST_CHANGE
-from dbhone.analysis.history import Change, History, Segment, VersionTrend
+from dbhone.analysis.history import History, VersionTrend
 from dbhone.analysis.levels import Level
 from dbhone.analysis.sample_size import SampleSize
 from dbhone.analysis.verdict import Summary, likely
@@ -44,7 +44,7 @@ _DIGITS = 7
 
 def report(page: Page) -> dict[str, Any]:
     """Return the whole contract as plain values."""
-    return {
+    contract = {
         "schema": SCHEMA,
         "headline": page.headline,
         "trust": {"grade": page.trust.grade.value, "reason": page.trust.reason},
@@ -64,9 +64,11 @@ def report(page: Page) -> dict[str, Any]:
         "search": _search(page.search) if page.search is not None else None,
         "builds": [_build(subject) for subject in page.run.subjects],
         "beside": [_beside(comparison) for comparison in page.published],
-        "warnings": [dataclasses.asdict(alert) for alert in (*page.alerts, *page.footnotes)],
-        "environment": dataclasses.asdict(page.run.machine),
+        "warnings": (*page.alerts, *page.footnotes),
+        "environment": page.run.machine,
     }
+    plain: dict[str, Any] = _plain(contract)
+    return plain
 
 
 def effects(page: Page) -> list[dict[str, Any]]:
@@ -74,18 +76,21 @@ def effects(page: Page) -> list[dict[str, Any]]:
     threads = {step.name: step.threads for step in page.run.steps}
     levels = {(level.subject, level.step, level.metric): level.value for level in page.levels}
     base = page.analysis.base
-    return [
-        {
-            **_named(effect, "subject", "step", "group", "in_sample", "metric", "ratio", "low"),
-            **_named(effect, "high", "blocks", "verdict"),
-            "likely": likely(effect),
-            "threads": threads.get(effect.step),
-            "value": _number(levels.get((effect.subject, effect.step, effect.metric))),
-            "base_value": _number(levels.get((base, effect.step, effect.metric))),
-            **_named(effect, "findable", "p_adjusted"),
-        }
-        for effect in page.analysis.effects
-    ]
+    plain: list[dict[str, Any]] = _plain(
+        [
+            {
+                **_named(effect, "subject", "step", "group", "in_sample", "metric", "ratio", "low"),
+                **_named(effect, "high", "blocks", "verdict"),
+                "likely": likely(effect),
+                "threads": threads.get(effect.step),
+                "value": levels.get((effect.subject, effect.step, effect.metric)),
+                "base_value": levels.get((base, effect.step, effect.metric)),
+                **_named(effect, "findable", "p_adjusted"),
+            }
+            for effect in page.analysis.effects
+        ]
+    )
+    return plain
 
 
 def _level(level: Level) -> dict[str, Any]:
@@ -99,10 +104,10 @@ def _level(level: Level) -> dict[str, Any]:
 def _ceiling(ceiling: Ceiling) -> dict[str, Any]:
     return {
         **_named(ceiling, "subject", "step"),
-        "user_seconds": _number(ceiling.user),
-        "system_seconds": _number(ceiling.system),
-        "client_seconds": _number(ceiling.client),
-        "ratio": _number(ceiling.ratio),
+        "user_seconds": ceiling.user,
+        "system_seconds": ceiling.system,
+        "client_seconds": ceiling.client,
+        "ratio": ceiling.ratio,
     }
 
 
@@ -120,16 +125,16 @@ def _summary(summary: Summary) -> dict[str, Any]:
 def _needs(sample_size: SampleSize) -> dict[str, Any]:
     return {
         "verdict_blocks": sample_size.verdict_blocks,
-        "verdict_seconds": _number(sample_size.seconds(sample_size.verdict_blocks)),
+        "verdict_seconds": sample_size.seconds(sample_size.verdict_blocks),
         "target_blocks": sample_size.target_blocks,
-        "target_seconds": _number(sample_size.seconds(sample_size.target_blocks)),
-        "block_seconds": _number(sample_size.block_seconds),
+        "target_seconds": sample_size.seconds(sample_size.target_blocks),
+        "block_seconds": sample_size.block_seconds,
     }
 
 
 def _history(history: History) -> dict[str, Any]:
     return {
-        "versions": list(history.versions),
+        "versions": history.versions,
         "least_change": LEAST_CHANGE,
         "steps": [_trend(step) for step in history.steps],
         "groups": [_trend(group) for group in history.groups],
@@ -141,32 +146,17 @@ def _trend(trend: VersionTrend) -> dict[str, Any]:
         "step": trend.step,
         "group": group_name(trend.group),
         "in_sample": trend.in_sample,
-        "versions": list(trend.versions),
-        "segments": [_segment(segment) for segment in trend.segments],
-        "changes": [_change(change) for change in trend.changes],
-        "gradual": _change(trend.overall) if trend.overall is not None else None,
+        **_named(trend, "versions", "segments", "changes"),
+        "gradual": trend.overall,
         "seemingly": trend.likely_cause,
-        "findable": _number(trend.findable),
-    }
-
-
-def _segment(segment: Segment) -> dict[str, Any]:
-    return {"versions": list(segment.versions), **_named(segment, "ratio", "low", "high")}
-
-
-def _change(change: Change) -> dict[str, Any]:
-    return {
-        **_named(change, "before", "after", "ratio", "low", "high", "p_adjusted"),
-        "level": _segment(change.level),
-        "start": _segment(change.start),
-        "end": _segment(change.end),
+        "findable": trend.findable,
     }
 
 
 def _search(search: Search) -> dict[str, Any]:
     return {
-        "stages": [_named(stage, "stage", "ratio", "low", "high") for stage in search.stages],
-        "candidates": [_named(one, "name", "ratio", "blocks", "status") for one in search.tried],
+        "stages": search.stages,
+        "candidates": search.tried,
     }
 
 
@@ -194,13 +184,12 @@ def _build(subject: Subject) -> dict[str, Any]:
         "digest": subject.build_digest,
         "path": subject.build_path,
         **_named(subject, "variant", "compiler", "flags"),
-        "seconds": _number(subject.build_seconds),
+        "seconds": subject.build_seconds,
         **_named(subject, "binary_bytes", "trained_on", "training_seconds", "profile_coverage"),
         **_named(subject, "broken", "dbms", "version", "source", "source_digest"),
         **_named(subject, "settings", "defaults", "levers", "inputs"),
         "timings": _timings(subject.timings),
-        "layout": None if subject.layout is None else dataclasses.asdict(subject.layout),
-        "running": None if subject.running is None else dataclasses.asdict(subject.running),
+        **_named(subject, "layout", "running"),
     }
 
 
@@ -210,14 +199,12 @@ def _timings(timings: BuildTimings | None) -> dict[str, Any] | None:
     return {
         **_named(timings, "seconds", "cpu_seconds", "instrumented_seconds", "jobs"),
         "targets": timings.files,
-        "phases": {name: _number(phase_seconds) for name, phase_seconds in timings.phases.items()},
-        "slowest": [
-            {"target": file, "seconds": _number(seconds)} for file, seconds in timings.slowest
-        ],
+        "phases": timings.phases,
+        "slowest": [{"target": file, "seconds": seconds} for file, seconds in timings.slowest],
         "build_targets": [
             {
                 **_named(target, "name", "cpu_seconds", "files"),
-                "share": _number(timings.share(target)),
+                "share": timings.share(target),
             }
             for target in timings.build_targets
         ],
@@ -247,21 +234,29 @@ def _run(run: Run, blocks: int) -> dict[str, Any]:
         **_named(run, "seconds", "suite", "size"),
         "blocks": blocks,
         **_named(run, "stopped_by", "error", "hone_version"),
-        "design": dataclasses.asdict(run.design),
+        "design": run.design,
     }
 
 
 def _named(record: object, *names: str) -> dict[str, Any]:
-    """Return a record's attributes under their own names; floats to as many digits as are known."""
-    values = {name: getattr(record, name) for name in names}
-    return {
-        name: _number(value) if isinstance(value, float) else value
-        for name, value in values.items()
-    }
+    """Return a record's attributes under their own names."""
+    return {name: getattr(record, name) for name in names}
 
 
-def _number(value: float | None) -> float | None:
-    """Return a number that JSON has, to seven digits: no measurement here knows more."""
-    if value is None or not math.isfinite(value):
-        return None
-    return float(f"{value:.{_DIGITS}g}")
+def _plain(value: Any) -> Any:
+    """Return what JSON has for a value: a number to seven digits, no measurement here knows more.
+
+    A record becomes its fields by name.
+    """
+    match value:
+        case float():
+            return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
+        case dict():
+            return {key: _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+    if dataclasses.is_dataclass(value):
+        return {
+            field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
+    return value
