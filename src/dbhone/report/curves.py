@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from dbhone.report.context import label
-from dbhone.report.drawing import Lines, Picture, svg
+from dbhone.report.drawing import Lines, Picture, banded, svg
 from dbhone.report.page import Page
 from dbhone.report.steps import P95, RATE, Scale
 from dbhone.report.sweep import Sweep
@@ -72,12 +72,7 @@ def _layers(lines: Lines, values: list[dict[str, Any]], scale: Scale) -> list[al
         axis=alt.Axis(values=threads, format="d", title="threads", grid=False, labelFlush=False),
     )
     y = _rates() if scale is RATE else _times(values)
-    colour, shape = lines.colour(_WIDTH), lines.shape(_WIDTH)
-    high = alt.Y2("high:Q")
-    band = alt.Chart().mark_area(opacity=0.16).encode(x, alt.Y("low:Q"), high, colour)
-    line = alt.Chart().mark_line(strokeWidth=2).encode(x, y, colour, lines.dash())
-    point = alt.Chart().mark_point(filled=True, size=45, opacity=1).encode(x, y, colour, shape)
-    return [band, line, point]
+    return banded(lines, x, y, _WIDTH)
 
 
 def _rates() -> alt.Y:

@@ -150,6 +150,19 @@ class Lines:
         return alt.Scale(domain=list(self.names), range=[look[at] for look in self.looks])
 
 
+def banded(
+    lines: Lines, x: alt.X, y: alt.Y, width: int, *, points: bool = True, clip: bool = False
+) -> list[alt.Chart]:
+    """Return what draws the lines: each with its interval as a band, and points on it."""
+    colour = lines.colour(width)
+    interval = alt.Y("low:Q"), alt.Y2("high:Q")
+    band = alt.Chart().mark_area(opacity=0.14, clip=clip).encode(x, *interval, colour)
+    line = alt.Chart().mark_line(strokeWidth=2, clip=clip).encode(x, y, colour, lines.dash())
+    marks = alt.Chart().mark_point(filled=True, size=45, opacity=1, clip=clip)
+    point = marks.encode(x, y, colour, lines.shape(width))
+    return [band, line, point] if points else [band, line]
+
+
 def _look(place: int, *, control: bool = False) -> _Look:
     shape = _SHAPES[place % len(_SHAPES)]
     if control:

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from dbhone.report.context import label
-from dbhone.report.drawing import Lines, Picture, panel_header, svg
+from dbhone.report.drawing import Lines, Picture, banded, panel_header, svg
 from dbhone.report.page import Page
 from dbhone.report.server_series import Panel, ServerSection
 from dbhone.safe_text import printable
@@ -69,7 +69,4 @@ def _layers(lines: Lines) -> list[alt.Chart]:
     x = alt.X("at:Q", axis=axis, scale=alt.Scale(nice=False, zero=True))
     figures = alt.Axis(labelExpr=_FIGURE, title=None, tickCount=3, grid=True)
     y = alt.Y("value:Q", scale=alt.Scale(zero=True), axis=figures)
-    colour = lines.colour(_WIDTH)
-    band = alt.Chart().mark_area(opacity=0.14).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour)
-    line = alt.Chart().mark_line(strokeWidth=1.75).encode(x, y, colour, lines.dash())
-    return [band, line]
+    return banded(lines, x, y, _WIDTH, points=False)

@@ -263,7 +263,8 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
 def _alerts_and_notes(findings: Findings) -> tuple[tuple[Warning, ...], tuple[Warning, ...]]:
     """Return what stands before all else, and the other warnings."""
     alerts = tuple(warning for warning in findings.warnings if warning.code in CONTROL_CODES)
-    return alerts, findings.warnings[len(alerts) :]
+    notes = tuple(warning for warning in findings.warnings if warning.code not in CONTROL_CODES)
+    return alerts, notes
 
 
 def _ceiling(findings: Findings, levels: tuple[Level, ...]) -> float | None:

@@ -11,7 +11,7 @@ import altair as alt
 from dbhone.analysis.history import History
 from dbhone.analysis.verdict import Effect, Summary
 from dbhone.report.context import group_name, short_names
-from dbhone.report.drawing import LEAST_REACH, Lines, Picture, svg
+from dbhone.report.drawing import LEAST_REACH, Lines, Picture, banded, svg
 from dbhone.report.page import Page
 from dbhone.report.table import Interval
 from dbhone.report.wording import capital
@@ -129,15 +129,8 @@ def _layers(lines: Lines, versions: Sequence[str], reach: tuple[float, float]) -
         scale=alt.Scale(type="log", domain=list(reach), nice=False, clamp=True),
         axis=alt.Axis(title=None, format=".2~f", grid=True, values=_ticks(*reach)),
     )
-    colour, shape = lines.colour(_WIDTH), lines.shape(_WIDTH)
     line_at_one = alt.Chart().mark_rule(color="var(--ink)", strokeDash=[2, 2])
     return [
         line_at_one.encode(y=alt.datum(1, type="quantitative")),
-        alt.Chart()
-        .mark_area(opacity=0.12, clip=True)
-        .encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour),
-        alt.Chart().mark_line(strokeWidth=2, clip=True).encode(x, y, colour),
-        alt.Chart()
-        .mark_point(filled=True, size=50, opacity=1, clip=True)
-        .encode(x, y, colour, shape),
+        *banded(lines, x, y, _WIDTH, clip=True),
     ]
