@@ -14,7 +14,7 @@ from dbhone.measurement.metric import FIGURES
 from dbhone.measurement.record import Invocation, Measurement, Run, RunState
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import NewRun, Store
-from dbhone.serve.app import Access, App, Hosts, Listeners
+from dbhone.serve.app import App, Hosts
 from dbhone.serve.run_service import RunService
 from tests.analysis.columns import Columns, columns
 
@@ -84,17 +84,6 @@ def running(run: Run, session: str) -> Run:
     return replace(run, state=RunState.RUNNING, session=session, stopped_by=None, finished_at=None)
 
 
-def client_of(home: Home, *, faults: list[Exception] | None = None) -> tuple[Client, list[Access]]:
-    """Return a client of the pages of a home, and what is said of its requests.
-
-    A fault fails the test, unless ``faults`` are collected.
-    """
-    said: list[Access] = []
-
-    def fault(error: Exception) -> None:
-        if faults is None:
-            raise error
-        faults.append(error)
-
-    listeners = Listeners(access=said.append, fault=fault)
-    return Client(App(RunService(home), Hosts(loopback=True), listeners)), said
+def client_of(home: Home) -> Client:
+    """Return a client of the pages of a home."""
+    return Client(App(RunService(home), Hosts(loopback=True)))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from importlib import resources
@@ -24,6 +25,7 @@ from dbhone.serve.listing import read_filters
 from dbhone.serve.run_service import Kept, RunService
 from dbhone.units import duration
 
+LOG = logging.getLogger("dbhone.serve")
 METHODS = ("GET", "HEAD")
 OWN_PAGE = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self';"
@@ -88,32 +90,12 @@ _ADDRESSES = Map(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
-    """A request that was answered, for a log. ``path`` is what was asked for, escaped."""
-
-    client: str
-    method: str
-    path: str
-    status: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listeners:
-    """Who is told of answered requests, and of bugs in hone."""
-
-    access: Callable[[Access], None]
-    fault: Callable[[Exception], None]
-
-
 class App:
-    """A WSGI application that shows runs."""
+    """A WSGI application that shows runs. It logs the requests that it answered, and its bugs."""
 
-    def __init__(self, service: RunService, hosts: Hosts, listeners: Listeners) -> None:
+    def __init__(self, service: RunService, hosts: Hosts) -> None:
         self._service = service
         self._hosts = hosts
-        self._listeners = listeners
         # What was made by another hone, perhaps an older one, must not pass for ours.
         self._id = uuid.uuid4().hex[:8]
         self._templates = templates("dbhone.serve")
@@ -126,14 +108,13 @@ class App:
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
         response.headers.setdefault("Content-Security-Policy", OWN_PAGE)
-        self._listeners.access(
-            Access(
-                client=request.remote_addr or "",
-                method=request.method,
-                path=ascii(request.full_path.removesuffix("?"))[1:-1],
-                status=response.status_code,
-                seconds=time.monotonic() - began,
-            )
+        LOG.info(
+            "%s %s %s %d %s",
+            request.remote_addr or "",
+            request.method,
+            ascii(request.full_path.removesuffix("?"))[1:-1],
+            response.status_code,
+            duration(time.monotonic() - began),
         )
         return response(environ, start_response)
 
@@ -148,9 +129,10 @@ class App:
             return self._error_page(UsageError("there is no such page"))
         except HoneError as error:
             return self._error_page(error)
-        except Exception as error:  # noqa: BLE001 - one page that fails must not end the others
-            self._listeners.fault(error)
-            return self._error_page(HoneError(f"a bug in hone: {type(error).__name__}: {error}"))
+        except Exception as error:  # one page that fails must not end the others
+            bug = f"a bug in hone: {type(error).__name__}: {error}"
+            LOG.exception("%s; please report it", bug)
+            return self._error_page(HoneError(bug))
 
     def _refusal(self, request: Request) -> Response | None:
         """Return what is said to those who are not answered, None to others."""

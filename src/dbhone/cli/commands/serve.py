@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import traceback
 import webbrowser
@@ -10,10 +11,9 @@ import click
 
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
-from dbhone.serve.app import Access, App, Listeners
+from dbhone.serve.app import LOG, App
 from dbhone.serve.run_service import RunService
 from dbhone.serve.server import Place, serve, take_place
-from dbhone.units import duration
 
 
 @hone_command("serve", Task.LOOK, "hone serve --open")
@@ -41,10 +41,8 @@ def command(context: Context, port: int, host: str, open_it: bool, verbose: bool
     service = RunService(context.home)
     service.check()
     place = take_place(host, port)
-    listeners = Listeners(
-        access=lambda access: _tell_access(context, access, verbose=verbose or context.verbose),
-        fault=lambda error: _tell_fault(context, error),
-    )
+    LOG.addHandler(_Teller(context))
+    LOG.setLevel(logging.INFO if verbose or context.verbose else logging.WARNING)
     context.show_line(f"{place.address}")
     if not place.hosts.loopback:
         context.tell(
@@ -55,7 +53,7 @@ def command(context: Context, port: int, host: str, open_it: bool, verbose: bool
     if open_it:
         _open(place)
     context.err.print("Ctrl-C ends it.")
-    serve(App(service, place.hosts, listeners), place)
+    serve(App(service, place.hosts), place)
 
 
 def _open(place: Place) -> None:
@@ -63,18 +61,18 @@ def _open(place: Place) -> None:
     threading.Thread(target=webbrowser.open, args=(place.address,), daemon=True).start()
 
 
-def _tell_access(context: Context, access: Access, *, verbose: bool) -> None:
-    if verbose:
-        took = duration(access.seconds)
-        line = f"{access.client} {access.method} {access.path} {access.status} {took}"
-        context.tell(line)
+class _Teller(logging.Handler):
+    """Tells of requests, and of bugs; where in hone a bug is, only with --debug."""
 
+    def __init__(self, context: Context) -> None:
+        super().__init__()
+        self._context = context
 
-def _tell_fault(context: Context, error: Exception) -> None:
-    line = f"a bug in hone: {type(error).__name__}: {error}; please report it"
-    context.tell(line)
-    if context.debug:
-        traceback.print_exception(error)
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a line."""
+        self._context.tell(record.getMessage())
+        if record.exc_info and self._context.debug:
+            traceback.print_exception(record.exc_info[1])
 
 
 PLUGIN = command
