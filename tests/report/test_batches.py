@@ -16,6 +16,7 @@ from dbhone.report.page import Page, build_page
 from tests.analysis.blocks import steps_of
 from tests.analysis.columns import samples_of
 from tests.report.sample_run import a_run
+from tests.report.told import tables_of, titled
 
 ROWS = 200_000
 LOADS = 6
@@ -52,7 +53,7 @@ def page(loads: int = LOADS) -> Page:
 
 
 def test_seconds_of_each_run_are_shown_with_their_mean() -> None:
-    table = page().seconds
+    table = titled(page(), "Seconds")
     assert table is not None
     assert [column.title for column in table.columns] == [
         *("Subject", "run-1", "run-2", "run-3", "mean", "speed")
@@ -103,7 +104,7 @@ def test_they_are_in_every_report_of_a_batch_and_in_no_other() -> None:
     assert b"Seconds of each run" in TEXT.render(page())
     assert b'id="seconds"' in HTML.render(page())
     other = build_page(a_run(suite="sysbench:micro", steps=steps()), samples())
-    assert other.seconds is None
+    assert titled(other, "Seconds") is None
 
 
 def test_the_method_says_that_each_load_is_another() -> None:
@@ -111,8 +112,8 @@ def test_the_method_says_that_each_load_is_another() -> None:
 
 
 def test_a_statement_has_no_percentiles() -> None:
-    assert page().latencies == {}
-    metrics = page().metrics
+    assert tables_of(page(), "latency") == ()
+    metrics = titled(page(), "Other metrics")
     assert metrics is None or not any("latency" in each.title for each in metrics.columns)
     served = replace(page().run, suite="sysbench:micro")
-    assert build_page(served, samples()).latencies
+    assert tables_of(build_page(served, samples()), "latency")

@@ -12,7 +12,8 @@ from dbhone.measurement.record import READY_MADE, Group, Role, Warning
 from dbhone.report.context import short_names
 from dbhone.report.formats.base import render
 from dbhone.report.history import _change_words
-from dbhone.report.page import Page, build_joined_page, build_page, tables
+from dbhone.report.page import Page, build_joined_page, build_page
+from dbhone.report.page_sections import tables
 from dbhone.report.table import Table
 from dbhone.report.timeline import history_pictures
 from tests.report.sample_history import (
@@ -27,7 +28,7 @@ from tests.report.sample_history import (
 )
 from tests.report.sample_run import changed, without
 from tests.report.sample_servers import a_server_run
-from tests.report.told import rows_of
+from tests.report.told import rows_of, tables_of
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +37,14 @@ def page(history: Page) -> Page:
 
 
 def _found(page: Page) -> Table:
-    assert page.changes is not None
-    return page.changes
+    (table,) = tables_of(page, "history")
+    return table
 
 
 class TestOrder:
     def test_versions_are_shown_in_the_order_that_the_experiment_declares(self, page: Page) -> None:
-        assert [each.name for each in page.ordered] == [*VERSIONS, "control"]
-        assert [column.title for column in page.step_tables.groups[False].columns[1:4]] == list(
+        assert [each.name for each in page.context.subjects] == [*VERSIONS, "control"]
+        assert [column.title for column in tables_of(page, "groups")[0].columns[1:4]] == list(
             VERSIONS[1:]
         )
 
@@ -184,10 +185,10 @@ class TestTables:
         assert names[-1] == "no change found in 30 other steps"
 
     def test_arrows_stand_where_a_change_begins(self, page: Page) -> None:
-        steps = rows_of(page.step_tables.steps[0])
+        steps = rows_of(tables_of(page, "steps")[0])
         assert [cell[0] for cell in steps["update-index_range=100"][1:4]] == ["1", "↓", "↑"]
         assert [cell[0] for cell in steps["scan_range=100"][1:4]] == ["↑", "1", "1"]
-        assert rows_of(page.step_tables.groups[False])["write"][1].startswith("↓ ")
+        assert rows_of(tables_of(page, "groups")[0])["write"][1].startswith("↓ ")
 
     def test_changes_stand_behind_the_summary(self, page: Page) -> None:
         assert tables(page)[:2] == (page.summary, _found(page))
@@ -270,7 +271,7 @@ class TestJoined:
     """Two histories on one page."""
 
     def test_has_the_versions_of_both_and_one_control(self, joined: Page) -> None:
-        assert [each.name for each in joined.ordered] == [*VERSIONS, "9.7.2", "control"]
+        assert [each.name for each in joined.context.subjects] == [*VERSIONS, "9.7.2", "control"]
         assert joined.analysis.base == "5.6.14"
 
     def test_says_of_which_runs_it_is_and_how_they_were_joined(self, joined: Page) -> None:

@@ -17,7 +17,7 @@ from tests.report.sample_history import a_history, history_page
 from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_page, a_run, samples
 from tests.report.sample_servers import Shape as ServerShape
 from tests.report.sample_servers import a_server_run, a_sweep_run, server_page
-from tests.report.told import answers
+from tests.report.told import answers, titled
 
 
 def test_it_says_what_was_compared_and_how() -> None:
@@ -137,7 +137,7 @@ def test_an_odd_run_has_an_overview_unless_only_its_base_was_not_measured(odd: s
 
 
 def test_only_what_differs_between_subjects_is_in_the_table() -> None:
-    table = a_page().differences
+    table = titled(a_page(), "What differs")
     assert table is not None
     assert [each.title for each in table.columns] == ["Subject", "Variant", "Flags", "Trained on"]
     flags = {row.cells[0].text: row.cells[2].text for row in table.rows}
@@ -150,16 +150,16 @@ def test_only_what_differs_between_subjects_is_in_the_table() -> None:
 
 def test_subjects_that_do_not_differ_have_no_table() -> None:
     twins = SUBJECTS[:2]
-    assert a_page(subjects=twins).differences is None
-    assert a_page(subjects=twins[:1]).differences is None
+    assert titled(a_page(subjects=twins), "What differs") is None
+    assert titled(a_page(subjects=twins[:1]), "What differs") is None
 
 
 def test_servers_that_differ_in_settings_alone_are_told_by_their_settings() -> None:
     base, control, *_ = a_server_run().subjects
     other = replace(control, name="small", role=Role.CANDIDATE, settings={"fsync": "off"})
     page = server_page(a_server_run(subjects=(base, other)))
-    assert page.differences is None
-    assert page.settings is not None
+    assert titled(page, "What differs") is None
+    assert titled(page, "Settings that differ") is not None
 
 
 def test_of_a_suite_that_is_a_file_sentences_have_the_name() -> None:

@@ -20,6 +20,7 @@ from tests.report.sample_run import (
     samples,
     with_only,
 )
+from tests.report.told import tables_of, titled
 
 _OPEN = Verdict.NO_DIFFERENCE
 _CANDIDATES = tuple(each.name for each in SUBJECTS if each.role is Role.CANDIDATE)
@@ -260,7 +261,7 @@ def test_only_significant_figures_point_a_way_for_certain() -> None:
     page = a_page(Shape(effects={}, seed=8))
     tones = {
         cell.direction
-        for table in (page.summary, *page.step_tables.groups.values(), *page.step_tables.steps)
+        for table in (page.summary, *tables_of(page, "groups"), *tables_of(page, "steps"))
         for row in table.rows
         for cell in row.cells
     }
@@ -271,7 +272,7 @@ def test_only_significant_figures_point_a_way_for_certain() -> None:
 def test_no_table_mixes_held_out_and_in_sample() -> None:
     page = a_page()
     trained = {step.name for step in page.run.steps if step.in_sample}
-    held_out, in_sample = (set(_names(table)) for table in page.step_tables.steps)
+    held_out, in_sample = (set(_names(table)) for table in tables_of(page, "steps"))
     assert in_sample == trained
     assert not held_out & trained
     titles = [column.title for column in page.summary.columns]
@@ -298,11 +299,12 @@ def test_footnotes_hold_the_warnings_of_the_run() -> None:
 
 def test_a_metric_that_was_not_measured_is_not_shown() -> None:
     page = a_page()
-    assert page.metrics is not None
-    titles = [column.title for column in page.metrics.columns]
+    metrics = titled(page, "Other metrics")
+    assert metrics is not None
+    titles = [column.title for column in metrics.columns]
     assert "CPU time, held-out" in titles
     assert not [title for title in titles if "nstructions" in title]
-    assert odd_page("throughput only").metrics is None
+    assert titled(odd_page("throughput only"), "Other metrics") is None
 
 
 @pytest.mark.parametrize("shown", [0, 1, -1])
@@ -310,8 +312,8 @@ def test_every_row_has_a_cell_for_every_column(shown: int) -> None:
     page = a_page(Shape(blocks=4))
     table = (
         page.summary,
-        *page.step_tables.groups.values(),
-        *page.step_tables.steps,
-        page.subjects,
+        *tables_of(page, "groups"),
+        *tables_of(page, "steps"),
+        *tables_of(page, "subjects"),
     )[shown]
     assert {len(row.cells) for row in table.rows} == {len(table.columns)}

@@ -22,6 +22,7 @@ from dbhone.workload import suite as suites
 from tests.report.odd_runs import odd_page, odd_runs
 from tests.report.sample_run import a_run, changed, run_page, without
 from tests.report.sample_servers import THREADS, a_hiroi10_run, a_sweep_run, server_page
+from tests.report.told import tables_of
 
 Golden = Callable[[str, bytes], None]
 ROOT = Path(__file__).parents[2]
@@ -221,7 +222,7 @@ class TestRows:
             for each in server.run.subjects
         )
         page = replace(server, run=replace(server.run, subjects=subjects))
-        (table,) = with_published(page, ["callaghan-build-times:mysql=lto"]).published_tables
+        (table,) = tables_of(with_published(page, ["callaghan-build-times:mysql=lto"]), "beside")
         assert said in table.caption
 
 
@@ -232,21 +233,21 @@ class TestTable:
             with_published(server, ["callaghan-builds-cached"]),
         )
         lines = []
-        for table in (each for page in pages for each in page.published_tables):
+        for table in (each for page in pages for each in tables_of(page, "beside")):
             lines += [table.title, table.caption]
             lines.append(" | ".join(column.title for column in table.columns))
             lines += [" | ".join(plain(cell) for cell in row.cells) for row in table.rows]
         golden("report/beside.txt", ("\n".join(lines) + "\n").encode())
 
     def test_caption_says_in_what_the_two_differ(self, server: Page) -> None:
-        (table,) = with_published(server, ["callaghan-builds-os-cached"]).published_tables
+        (table,) = tables_of(with_published(server, ["callaghan-builds-os-cached"]), "beside")
         assert "Here it was postgresql 15.14." in table.caption
         assert "Theirs was at 20 threads, this at 4." in table.caption
         assert "Their regime was os-cached, here it is cached." in table.caption
 
     def test_steps_of_another_suite_do_not_match_and_the_caption_says_so(self) -> None:
         page = with_published(server_page(a_sweep_run()), ["hiroi10-pgo"])
-        (table,) = page.published_tables
+        (table,) = tables_of(page, "beside")
         assert table.rows == ()
         assert "Theirs are steps of the suite hiroi10, here it is sysbench:micro." in table.caption
 
@@ -256,7 +257,7 @@ class TestTable:
 
     def test_caption_says_when_the_bases_differ(self, server: Page) -> None:
         page = replace(server, run=changed(server.run, "rel", variant="rel+lto"))
-        (table,) = with_published(page, ["jiang-pgo"]).published_tables
+        (table,) = tables_of(with_published(page, ["jiang-pgo"]), "beside")
         assert "The bases differ: here it is rel+lto." in table.caption
 
     @pytest.mark.parametrize("name", ["text", "markdown", "html"])
@@ -300,7 +301,7 @@ def test_an_odd_run_says_what_can_be_told(odd: str) -> None:
 def test_a_run_of_another_kind_matches_nothing_and_says_so() -> None:
     run = a_run()
     page = with_published(run_page(run), ["hiroi10-pgo:pgo=lto+pgo"])
-    (table,) = page.published_tables
+    (table,) = tables_of(page, "beside")
     assert table.rows == ()
     assert f"{len(run.steps)} steps of this run." in table.caption
 

@@ -12,7 +12,9 @@ import pytest
 from dbhone.measurement.build_facts import CodeLayout
 from dbhone.measurement.record import Code, Run, RunningServer, Subject, Warning
 from dbhone.report.formats.base import render
-from dbhone.report.page import Page, build_page, tables
+from dbhone.report.page import Page, build_page
+from dbhone.report.page_sections import tables
+from dbhone.report.table import Table
 from dbhone.units import listed
 from tests.analysis.columns import columns, only, with_values
 from tests.report.sample_run import a_run, changed, run_page
@@ -25,7 +27,7 @@ from tests.report.sample_servers import (
     server_page,
     server_samples,
 )
-from tests.report.told import rows_of
+from tests.report.told import rows_of, section_of, tables_of, titled
 
 
 def _reading(count: float) -> Page:
@@ -36,24 +38,42 @@ def _reading(count: float) -> Page:
     return build_page(run, with_values(found, bytes_read=read))
 
 
+def _overall(page: Page) -> Table:
+    """Return what an operation takes over all steps, which is shown in brief."""
+    section = section_of(page, "operations")
+    assert section is not None
+    assert section.brief is not None
+    return section.brief[0]
+
+
+def _in_other_metrics(page: Page) -> tuple[Table, ...]:
+    section = section_of(page, "steps")
+    assert section is not None
+    return section.other_metrics
+
+
 def _value(text: str) -> float:
     return float(text.split(" ", maxsplit=1)[0].replace(",", ""))
 
 
 class TestThreads:
     def test_each_workload_is_shown_over_all_numbers_of_threads(self, sweep: Page) -> None:
-        assert [each.workload for each in sweep.sweeps] == [
-            "point-query_range=100",
-            "update-nonindex_range=100",
-            "read-write_range=100",
+        tables = tables_of(sweep, "threads")
+        assert [each.title for each in tables] == [
+            f"{workload}: {metric}"
+            for workload in (
+                "point-query_range=100",
+                "update-nonindex_range=100",
+                "read-write_range=100",
+            )
+            for metric in ("throughput in ops/s", "p95 latency in ms")
         ]
-        for each in sweep.sweeps:
-            titles = [column.title for column in each.throughput.columns]
+        for each in tables:
+            titles = [column.title for column in each.columns]
             assert titles == ["Threads", *(str(count) for count in THREADS)]
-            assert each.latency is not None
 
     def test_ratio_stands_below_the_figures_that_it_relates(self, sweep: Page) -> None:
-        rows = rows_of(sweep.sweeps[0].throughput)
+        rows = rows_of(tables_of(sweep, "threads")[0])
         names = list(rows)
         assert names[:3] == ["rel (base)", "lto+pgo", "lto+pgo ÷ rel"]
         base, own, ratios = (rows[name] for name in names[:3])
@@ -62,8 +82,7 @@ class TestThreads:
             assert re.fullmatch(r"\d\.\d\d\d? ±[\d.]+% [+~-]", ratio)
 
     def test_latency_below_the_base_is_better(self, sweep: Page) -> None:
-        latency = sweep.sweeps[0].latency
-        assert latency is not None
+        latency = tables_of(sweep, "threads")[1]
         marks = {cell[-1] for cell in rows_of(latency)["lto+pgo ÷ rel"]}
         assert {"+"} <= marks <= {"+", "~"}
 
@@ -73,7 +92,7 @@ class TestThreads:
         assert "at 1 to 64 threads" in sweep.headline
 
     def test_one_number_of_threads_is_no_sweep(self, server: Page) -> None:
-        assert server.sweeps == ()
+        assert tables_of(server, "threads") == ()
         assert "31 steps (9 point, 5 range, 8 aggregate, 9 write), 4 threads" in (
             server.summary.caption
         )
@@ -82,18 +101,20 @@ class TestThreads:
         run = a_sweep_run()
         measured = server_samples(run, Shape(blocks=3))
         bare = only(measured, "throughput")
-        assert all(each.latency is None for each in build_page(run, bare).sweeps)
+        titles = [each.title for each in tables_of(build_page(run, bare), "threads")]
+        assert len(titles) == 3
+        assert not [title for title in titles if "latency" in title]
 
 
 class TestSpread:
     def test_every_group_has_the_five_figures_and_the_interval(self, server: Page) -> None:
-        names = list(rows_of(server.step_tables.spreads[0]))
+        names = list(rows_of(titled(server, "Spread over steps, held-out")))
         figures = ["average", "median", "min", "max", "stddev", "interval"]
         groups = ["all", "point", "range", "aggregate", "write"]
         assert names == [f"{group}: {each}" for group in groups for each in figures]
 
     def test_average_lies_between_min_and_max(self, server: Page) -> None:
-        rows = rows_of(server.step_tables.spreads[0])
+        rows = rows_of(titled(server, "Spread over steps, held-out"))
         for name in ("all", "point", "write"):
             low, middle, high = (
                 [_value(cell) for cell in rows[f"{name}: {each}"]]
@@ -102,14 +123,16 @@ class TestSpread:
             assert all(a <= b <= c for a, b, c in zip(low, middle, high, strict=True))
 
     def test_part_of_one_step_has_no_spread_and_no_groups(self, server: Page) -> None:
-        assert server.in_sample == (False, True)
-        assert list(server.step_tables.groups) == [False]
-        assert len(server.step_tables.spreads) == 1
+        assert [each.in_sample for each in server.context.portions] == [False, True]
+        assert [each.title for each in tables_of(server, "groups")] == [
+            "Held-out by group",
+            "Spread over steps, held-out",
+        ]
 
 
 class TestOperations:
     def test_base_is_absolute_and_others_are_ratios(self, server: Page) -> None:
-        table = server.step_tables.operations[0]
+        table = _overall(server)
         assert [column.title for column in table.columns] == [
             "Subject",
             "Server CPU, µs/op",
@@ -124,31 +147,25 @@ class TestOperations:
 
     def test_bytes_that_nobody_read_have_no_column(self, server: Page) -> None:
         assert not [
-            each
-            for each in server.step_tables.operations_by_group[0].columns
-            if "Read" in each.title
+            each for each in tables_of(server, "operations")[0].columns if "Read" in each.title
         ]
 
     def test_bytes_that_one_group_alone_writes_are_shown_by_group_only(self, server: Page) -> None:
         overall, by_group = (
-            server.step_tables.operations[0],
-            server.step_tables.operations_by_group[0],
+            _overall(server),
+            tables_of(server, "operations")[0],
         )
         assert not [each for each in overall.columns if "Written" in each.title]
         assert by_group.columns[-1].title == "Written, KiB/op"
 
     def test_a_ratio_to_nearly_nothing_is_not_told(self) -> None:
         page = _reading(16.0)
-        assert not [each for each in page.step_tables.operations[0].columns if "Read" in each.title]
-        assert not [each for each in page.step_tables.metrics if each.title.startswith("Read")]
-        assert [
-            each
-            for each in _reading(640.0).step_tables.operations[0].columns
-            if "Read" in each.title
-        ]
+        assert not [each for each in _overall(page).columns if "Read" in each.title]
+        assert not [each for each in _in_other_metrics(page) if each.title.startswith("Read")]
+        assert [each for each in _overall(_reading(640.0)).columns if "Read" in each.title]
 
     def test_where_one_group_takes_enough_the_others_have_no_ratio(self, server: Page) -> None:
-        table = server.step_tables.operations_by_group[0]
+        table = tables_of(server, "operations")[0]
         point = next(at for at, row in enumerate(table.rows) if row.cells[0].text == "point")
         written = [row.cells[-1].text for row in table.rows[point + 1 : point + 5]]
         assert written == ["0", "", "", ""]
@@ -159,27 +176,25 @@ class TestOperations:
 
     def test_groups_are_all_that_have_steps(self, server: Page) -> None:
         headings = [
-            row.cells[0].text
-            for row in server.step_tables.operations_by_group[0].rows
-            if row.heading
+            row.cells[0].text for row in tables_of(server, "operations")[0].rows if row.heading
         ]
         assert headings == ["all", "point", "range", "aggregate", "write"]
 
     def test_other_metrics_do_not_repeat_them(self, server: Page) -> None:
-        assert server.metrics is not None
-        titles = " ".join(column.title for column in server.metrics.columns)
+        (metrics,) = tables_of(server, "metrics")
+        titles = " ".join(column.title for column in metrics.columns)
         assert "P95 latency, held-out" in titles
         assert "CPU" not in titles
 
     def test_single_steps_have_them_too(self, server: Page) -> None:
-        titles = [table.title for table in server.step_tables.metrics]
+        titles = [table.title for table in _in_other_metrics(server)]
         assert "Server CPU of each step, held-out" in titles
         assert "P95 latency of each step, in-sample" in titles
 
 
 class TestBuilds:
     def test_build_that_subjects_share_is_shown_once(self, server: Page) -> None:
-        times = server.builds[0]
+        times = tables_of(server, "builds")[0]
         assert [column.title for column in times.columns] == [
             "Build",
             "rel, control",
@@ -194,7 +209,7 @@ class TestBuilds:
         assert rows["Binary, ratio"] == ["1.00", "0.96", "0.96"]
 
     def test_slowest_build_targets_have_their_share(self, server: Page) -> None:
-        rows = rows_of(server.builds[1])
+        rows = rows_of(tables_of(server, "builds")[1])
         assert list(rows) == ["src/backend/utils/adt", "src/backend"]
         assert rows["src/backend"] == ["57.7 (12%)", "77.0 (12%)", "71.8 (12%)"]
 
@@ -208,10 +223,13 @@ class TestBuilds:
 
         run = a_server_run(subjects=tuple(map(with_one, SUBJECTS)))
         page = server_page(run)
-        assert [table.title for table in page.builds] == ["Build times", "Slowest files"]
+        assert [table.title for table in tables_of(page, "builds")] == [
+            "Build times",
+            "Slowest files",
+        ]
 
     def test_slowest_files_come_first(self, server: Page) -> None:
-        rows = rows_of(server.builds[2])
+        rows = rows_of(tables_of(server, "builds")[2])
         assert list(rows)[:2] == ["execExprInterp.c", "gram.c"]
         assert rows["gram.c"] == ["9.50", "", "9.50"]
 
@@ -228,7 +246,8 @@ class TestBuilds:
             taken_before=328464102,
             taken_after=121529186,
         )
-        rows = rows_of(server_page(changed(a_server_run(), "lto+pgo", layout=layout)).builds[0])
+        page = server_page(changed(a_server_run(), "lto+pgo", layout=layout))
+        rows = rows_of(tables_of(page, "builds")[0])
         assert rows["Functions reached"] == ["", "2,452 of 13,622", ""]
         assert rows["of them rearranged"][1] == "1,419"
         assert rows["left alone"][1] == "ExecInterpExpr"
@@ -236,18 +255,18 @@ class TestBuilds:
         assert rows["Hot code"][1] == "459.2 KiB of 4.8 MiB"
 
     def test_old_run_has_no_table(self) -> None:
-        assert run_page(a_run()).builds == ()
+        assert tables_of(run_page(a_run()), "builds") == ()
 
 
 class TestSettings:
     def test_only_what_differs_is_in_the_table(self, server: Page) -> None:
-        assert rows_of(server.settings) == {"jit": ["–", "off", "–", "–"]}
+        assert rows_of(titled(server, "Settings that differ")) == {"jit": ["–", "off", "–", "–"]}
         assert dict(server.shared_settings)["fsync"] == "on"
 
     def test_equal_settings_need_no_table(self) -> None:
         alike = tuple(replace(each, settings={"fsync": "on"}) for each in SUBJECTS)
         page = server_page(a_server_run(subjects=alike), Shape(blocks=1))
-        assert page.settings is None
+        assert titled(page, "Settings that differ") is None
         assert page.shared_settings == (("fsync", "on"),)
 
     @pytest.mark.parametrize(
@@ -259,7 +278,7 @@ class TestSettings:
         switch = f"a=on,{'x' * 40}=on"
         subjects = tuple(replace(each, settings={"switch": switch}) for each in SUBJECTS)
         run = changed(a_server_run(subjects=subjects), "lto", settings={"jit": "on"} | other)
-        rows = rows_of(server_page(run, Shape(blocks=1)).settings)
+        rows = rows_of(titled(server_page(run, Shape(blocks=1)), "Settings that differ"))
         assert rows["switch"] == [switch, switch, shown, switch]
 
     def test_limits_of_open_files_are_told_beside_the_settings(self) -> None:
@@ -273,7 +292,7 @@ class TestSettings:
             for each in SUBJECTS
         )
         page = server_page(a_server_run(subjects=subjects), Shape(blocks=1))
-        assert rows_of(page.settings) == {
+        assert rows_of(titled(page, "Settings that differ")) == {
             "(limit of open files)": ["20000", "20000", "41470", "20000"],
         }
 
@@ -282,7 +301,7 @@ class TestSettings:
         new = {"flush": "0", "mode": "", "came": "1", "switch": f"a=off,b=on,{'x' * 40}=on,c=on"}
         run = a_server_run(subjects=tuple(replace(each, defaults=old) for each in SUBJECTS))
         page = server_page(changed(run, "lto", defaults=new), Shape(blocks=1))
-        assert rows_of(page.defaults) == {
+        assert rows_of(titled(page, "Defaults that differ")) == {
             "flush": ["1", "1", "0", "1"],
             "switch": ["…,a=on", "…,a=on", "…,a=off,c=on", "…,a=on"],
         }
@@ -290,19 +309,22 @@ class TestSettings:
             assert "Defaults that differ" in render(page, name).decode()
 
     def test_without_them_there_is_no_table(self, server: Page) -> None:
-        assert server.defaults is None
+        assert titled(server, "Defaults that differ") is None
 
     def test_several_dbms_are_told_apart(self) -> None:
         run = a_server_run(subjects=(*SUBJECTS[:3], replace(SUBJECTS[3], version="17.2")))
         page = server_page(run, Shape(blocks=1))
-        assert page.subjects.columns[1].title == "DBMS"
+        assert tables_of(page, "subjects")[-1].columns[1].title == "DBMS"
 
 
 class TestLevers:
     def test_they_stand_beside_what_each_subject_is_and_after_the_winners_name(self) -> None:
         page = server_page(changed(a_server_run(), "lto+pgo", levers=("cpus=0-1", "jemalloc")))
-        assert [each.title for each in page.subjects.columns[:2]] == ["Subject", "Levers"]
-        rows = rows_of(page.subjects)
+        assert [each.title for each in tables_of(page, "subjects")[-1].columns[:2]] == [
+            "Subject",
+            "Levers",
+        ]
+        rows = rows_of(titled(page, "Subjects"))
         assert rows["lto+pgo"][0] == "cpus=0-1, jemalloc"
         assert rows["rel (base)"][0] == ""
         assert page.winner_title == "lto+pgo (cpus=0-1, jemalloc)"
@@ -311,7 +333,7 @@ class TestLevers:
             assert "lto+pgo (cpus=0-1, jemalloc)" in render(page, name).decode()
 
     def test_without_any_there_is_no_column(self, server: Page) -> None:
-        assert "Levers" not in {each.title for each in server.subjects.columns}
+        assert "Levers" not in {each.title for each in tables_of(server, "subjects")[-1].columns}
         assert server.winner is not None
         assert server.winner_title == server.winner.name
 
@@ -410,7 +432,7 @@ class TestNotes:
 
 
 def test_steps_are_in_the_run_s_order_within_their_group(server: Page) -> None:
-    rows = server.step_tables.steps[0].rows
+    rows = tables_of(server, "steps")[0].rows
     headings = [row.cells[0].text for row in rows if row.heading]
     assert headings == ["point", "range", "aggregate", "write"]
     order = [step.name for step in server.run.steps]
@@ -420,7 +442,7 @@ def test_steps_are_in_the_run_s_order_within_their_group(server: Page) -> None:
 
 def test_every_row_of_every_table_has_a_cell_for_every_column(server: Page, sweep: Page) -> None:
     for page in (server, sweep):
-        for table in (*tables(page), *page.step_tables.operations, *page.step_tables.metrics):
+        for table in (*tables(page), *tables(page, brief=True), *_in_other_metrics(page)):
             assert {len(row.cells) for row in table.rows} == {len(table.columns)}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dbhone.report.page import Page
+from dbhone.report.page_sections import Section, sections
 from dbhone.report.table import Table, plain
 
 
@@ -10,6 +11,23 @@ def rows_of(table: Table | None) -> dict[str, list[str]]:
     """Return the texts of a table, which must be there, by what names each row."""
     assert table is not None
     return {row.cells[0].text: [plain(cell) for cell in row.cells[1:]] for row in table.rows}
+
+
+def section_of(page: Page, id: str) -> Section | None:
+    """Return the section of a page with this id, None if there is none."""
+    return next((section for section in sections(page) if section.id == id), None)
+
+
+def tables_of(page: Page, id: str) -> tuple[Table, ...]:
+    """Return the tables of a section, none if there is no such section."""
+    section = section_of(page, id)
+    return section.tables if section else ()
+
+
+def titled(page: Page, title: str) -> Table | None:
+    """Return the table of this title, None if there is none."""
+    every = (table for section in sections(page) for table in section.tables)
+    return next((table for table in every if table.title == title), None)
 
 
 def answers(page: Page) -> dict[str, str]:

@@ -11,7 +11,7 @@ from dbhone.report.context import label
 from dbhone.report.drawing import Lines, Picture, banded, svg
 from dbhone.report.page import Page
 from dbhone.report.steps import P95, RATE, Scale
-from dbhone.report.sweep import Sweep
+from dbhone.report.sweep import Sweep, sweep_title
 from dbhone.report.wording import capital, number
 from dbhone.safe_text import printable
 
@@ -32,7 +32,7 @@ def _picture(page: Page, sweep: Sweep, scale: Scale, *, prefix: str) -> Picture 
     values = _values(page, sweep, scale)
     if not values:
         return None
-    lines = Lines.of(page.ordered, drawn={value["name"] for value in values})
+    lines = Lines.of(page.context.subjects, drawn={value["name"] for value in values})
     layers = alt.layer(
         *_layers(lines, values, scale),
         data=alt.InlineData(values=values),
@@ -40,7 +40,7 @@ def _picture(page: Page, sweep: Sweep, scale: Scale, *, prefix: str) -> Picture 
     most = max(values, key=lambda value: float(value["value"]))
     return Picture(
         svg=svg(layers.properties(width=_WIDTH, height=_HEIGHT), prefix=prefix + scale.unit[0]),
-        title=f"{capital(scale.title)}, {scale.unit}",
+        title=sweep_title(sweep, scale),
         alternative=f"{capital(scale.title)} of {sweep.workload} over the number of threads for "
         f"{len(lines.names)} subjects, with intervals; the highest is {most['name']} with "
         f"{number(most['value'])} {scale.unit} at {most['threads']}. "
@@ -50,7 +50,7 @@ def _picture(page: Page, sweep: Sweep, scale: Scale, *, prefix: str) -> Picture 
 
 def _values(page: Page, sweep: Sweep, scale: Scale) -> list[dict[str, Any]]:
     threads = {step.name: step.threads for step in sweep.steps}
-    names = {subject.name: printable(label(subject)) for subject in page.ordered}
+    names = {subject.name: printable(label(subject)) for subject in page.context.subjects}
     return [
         {
             "name": names[level.subject],

@@ -10,7 +10,7 @@ import altair as alt
 
 from dbhone.measurement.metric import LATENCY_P50, LATENCY_P95, LATENCY_P99
 from dbhone.measurement.record import Group, Step
-from dbhone.report.context import label
+from dbhone.report.context import Portion, label
 from dbhone.report.drawing import Lines, Picture, named_axis, svg
 from dbhone.report.latencies import ranges
 from dbhone.report.page import Page
@@ -22,23 +22,26 @@ _WIDTH = 430
 _BAR, _BETWEEN = 8, 8
 
 
-def latency_picture(page: Page, *, in_sample: bool) -> Picture | None:
-    """Draw the percentiles of each step, a bar for each subject, in the order of the table.
+def latency_picture(page: Page, portion: Portion) -> Picture | None:
+    """Draw the percentiles of a portion's steps, a bar for each subject, in the table's order.
 
     The point in a bar is the 95th percentile. None if there is nothing to draw, or too much.
     """
-    own_steps = page.steps_with_parts(in_sample)
+    own_steps = page.steps_with_parts(portion.in_sample)
     steps = [step for group in Group for step in own_steps if step.group is group]
     values = _values(page, steps)
     if not values or len(values) > MOST_BARS:
         return None
-    lines = Lines.of(page.ordered, drawn={value["name"] for value in values})
+    lines = Lines.of(page.context.subjects, drawn={value["name"] for value in values})
     drawn = [name for name in map(_name, steps) if any(value["step"] == name for value in values)]
     height = alt.Step(len(lines.names) * _BAR + _BETWEEN, **{"for": "position"})
     layers = alt.layer(*_layers(lines, drawn, values), data=alt.InlineData(values=values))
     return Picture(
-        svg=svg(layers.properties(width=_WIDTH, height=height), prefix=f"l{int(in_sample)}"),
-        title="Latency, ms",
+        svg=svg(
+            layers.properties(width=_WIDTH, height=height), prefix=f"l{int(portion.in_sample)}"
+        ),
+        title=f"Latency in ms, {portion.name}",
+        wide=True,
         alternative=f"Latency of {len(drawn)} steps on {len(lines.names)} subjects, from the "
         "median to the 99th percentile. The table below has the same figures.",
     )
@@ -59,7 +62,7 @@ def _values(page: Page, steps: Sequence[Step]) -> list[dict[str, Any]]:
             "p99": values[LATENCY_P99.name],
         }
         for step in steps
-        for subject in page.ordered
+        for subject in page.context.subjects
         if (values := level_ranges.get((subject.name, step.name))) is not None
     ]
 

@@ -28,11 +28,15 @@ _LETTER = 6.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """An SVG and the words that stand for it where it is not seen. ``title`` is its caption."""
+    """An SVG and the words that stand for it where it is not seen. ``title`` is its caption.
+
+    One that is ``wide`` has a row of its own, within which it scrolls.
+    """
 
     svg: str
     alternative: str
-    title: str = ""
+    title: str
+    wide: bool = False
 
 
 def named_axis(names: Sequence[str]) -> alt.Axis:

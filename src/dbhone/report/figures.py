@@ -27,12 +27,13 @@ class BlockFigures:
 
 
 def block_figures(page: Page, metrics: Sequence[Metric] = METRICS) -> Iterator[BlockFigures]:
-    """Yield what was measured, by part (held-out first), block, step and subject as shown."""
+    """Yield what was measured, by portion (held-out first), block, step and subject as shown."""
     samples = page.samples
     values = {metric: samples.of(metric) for metric in metrics if samples.has(metric)}
-    subjects = [subject for subject in page.ordered if subject.name in samples.subjects]
-    for part in page.in_sample:
-        steps = [step for step in page.steps_with_parts(part) if step.name in samples.steps]
+    subjects = [subject for subject in page.context.subjects if subject.name in samples.subjects]
+    for portion in page.context.portions:
+        known = page.steps_with_parts(portion.in_sample)
+        steps = [step for step in known if step.name in samples.steps]
         for at, block in enumerate(samples.blocks.tolist()):
             for step, subject in product(steps, subjects):
                 place = samples.subjects.index(subject.name), samples.steps.index(step.name), at

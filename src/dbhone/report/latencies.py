@@ -21,16 +21,8 @@ MILLISECONDS = 1e3
 _FAMILY = "batch:"
 
 
-def latencies(context: ReportContext) -> dict[bool, Table]:
-    """Return the percentiles of the portions of the steps, by whether they are in-sample.
-
-    A portion of which none was measured has no table.
-    """
-    tables = {portion.in_sample: _table(context, portion) for portion in context.portions}
-    return {in_sample: table for in_sample, table in tables.items() if table}
-
-
-def _table(context: ReportContext, portion: Portion) -> Table | None:
+def latency_table(context: ReportContext, portion: Portion) -> Table | None:
+    """Return the percentiles of the steps of a portion, None if none was measured."""
     # What a batch runs is one statement: its seconds have a table of their own.
     if (
         is_batch(context.run)

@@ -19,12 +19,12 @@ _FIGURE = "format(datum.value, datum.value < 1000 ? '.3~r' : '~s')"
 
 def median_series_picture(page: Page, section: ServerSection, *, index: int) -> Picture:
     """Draw the panels of one step; ``index`` tells the pictures of one page apart."""
-    names = {subject.name: printable(label(subject)) for subject in page.ordered}
+    names = {subject.name: printable(label(subject)) for subject in page.context.subjects}
     heads = {_head(panel): panel for panel in section.panels}
     values = [
         {"panel": head, **point} for head, panel in heads.items() for point in _points(panel, names)
     ]
-    lines = Lines.of(page.ordered, drawn={value["name"] for value in values})
+    lines = Lines.of(page.context.subjects, drawn={value["name"] for value in values})
     chart = (
         alt.layer(*_layers(lines), data=alt.InlineData(values=values))
         .properties(width=_WIDTH, height=_HEIGHT)
@@ -33,10 +33,16 @@ def median_series_picture(page: Page, section: ServerSection, *, index: int) -> 
     )
     return Picture(
         svg=svg(chart, prefix=f"m{index}"),
-        title=section.step.name,
+        title=_title(section),
+        wide=True,
         alternative=f"What the servers did on {section.step.name}, over the seconds of a slice, "
         f"for {len(lines.names)} subjects: {', '.join(heads)}. Format series has the figures.",
     )
+
+
+def _title(section: ServerSection) -> str:
+    name, more = section.step.name, section.left_out
+    return f"{name}; {more} more counters are in the data" if more else name
 
 
 def _head(panel: Panel) -> str:

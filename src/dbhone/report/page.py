@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dbhone.analysis.ceiling import overall_ceiling
@@ -18,59 +18,42 @@ from dbhone.measurement.record import Run, RunState, Step, Subject, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.series import Observation
 from dbhone.report import sections
-from dbhone.report.builds import build_tables
-from dbhone.report.context import differences_table, report_context
+from dbhone.report.context import ReportContext, report_context
 from dbhone.report.findings import Findings, Origin, findings_of, findings_of_joined, unmeasured
 from dbhone.report.headline import headline
-from dbhone.report.history import arrows, changes_table
-from dbhone.report.latencies import latencies, seconds_table
+from dbhone.report.history import arrows
 from dbhone.report.overview import overview
 from dbhone.report.publication import parse_choice
-from dbhone.report.published_comparison import (
-    PublishedComparison,
-    compare_with_published,
-    published_table,
-)
+from dbhone.report.published_comparison import PublishedComparison, compare_with_published
 from dbhone.report.reproduction import Repeat, environment, repeat
 from dbhone.report.search import Search
-from dbhone.report.server_series import ServerSection, server_sections, server_series_note
-from dbhone.report.settings import defaults_table, settings_table, shared_settings
-from dbhone.report.step_tables import StepTables, present, step_tables
-from dbhone.report.sweep import Sweep, sweep_note, sweeps
+from dbhone.report.server_series import ServerSection, server_sections
+from dbhone.report.settings import shared_settings
 from dbhone.report.table import Table
 from dbhone.report.wording import format_ratio, joined, legend, told_together
-
-_MOST_ROWS, _MOST_FIELDS = 45, 300
-"""Of the steps' tables, where they are to fit on a page's first screens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Everything that a report shows.
+    """Everything that a report shows; ``page_sections`` makes its tables, of the ``context``.
 
     ``alerts`` stand before all else, ``footnotes`` after the tables; ``legend`` is empty if
-    there is no figure. ``in_sample`` says of each portion of the steps which it is, held-out
-    (False) first; ``step_tables`` are the tables of the steps. ``metrics`` is None if only
-    throughput was measured, ``history`` and the table of its ``changes`` if the run is none,
-    ``winner`` if there is none; ``why_no_winner`` is the reason then.
+    there is no figure. ``history`` is None if the run is none, ``winner`` if there is none;
+    ``why_no_winner`` is the reason then.
 
     ``needs`` is what the run lacks for verdicts, and for the precision that was wanted.
+    ``published`` are published results that were asked for.
 
-    ``seconds`` is None unless the steps are whole statements. ``published`` are published results
-    that were asked for, with their tables, ``published_tables``.
-
-    What only a run of servers has is empty or None elsewhere: ``sweeps`` over numbers of
-    threads, ``latencies`` (percentiles of each step, by whether they are in-sample),
-    ``observations`` (what was observed while they were measured), ``server_sections`` (its median
-    series on some steps), ``method``, ``settings``.
+    What only a run of servers has is empty or None elsewhere: ``observations`` (what was observed
+    while they were measured), ``server_sections`` (its median series on some steps), ``method``,
+    ``shared_settings``.
     ``trust`` is how far the verdicts can be trusted; ``overview`` says so in words, after what was
-    compared and what moved most: names of questions with their answers, none without a base;
-    ``differences`` are None where no two subjects differ.
-    ``builds`` are the tables of build times, empty where they are not known. ``levels`` are all
-    absolute figures, ``samples`` the single ones that everything was made of, ``links`` those of
-    joined runs. ``search`` is the one whose winner the run measured, if any.
+    compared and what moved most: names of questions with their answers, none without a base.
+    ``levels`` are all absolute figures, ``samples`` the single ones that everything was made of,
+    ``links`` those of joined runs. ``search`` is the one whose winner the run measured, if any.
     """
 
+    context: ReportContext
     run: Run
     samples: SampleArray
     analysis: Analysis
@@ -88,25 +71,10 @@ class Page:
     legend: str
     summary: Table
     history: History | None
-    changes: Table | None
-    seconds: Table | None
-    in_sample: tuple[bool, ...]
-    step_tables: StepTables
-    sweeps: tuple[Sweep, ...]
-    sweep_note: str
-    metrics: Table | None
-    latencies: Mapping[bool, Table]
     observations: tuple[Observation, ...]
     server_sections: tuple[ServerSection, ...]
-    server_series_note: str
-    builds: tuple[Table, ...]
-    differences: Table | None
-    settings: Table | None
-    defaults: Table | None
     shared_settings: tuple[tuple[str, str], ...]
     published: tuple[PublishedComparison, ...]
-    subjects: Table
-    ordered: tuple[Subject, ...]
     environment: tuple[tuple[str, str], ...]
     origins: tuple[Origin, ...]
     links: Links
@@ -127,23 +95,9 @@ class Page:
         ratio, low, high = (format_ratio(it, gain) for it in (gain.ratio, gain.low, gain.high))
         return ratio, low, high
 
-    @property
-    def has_long_steps(self) -> bool:
-        """Whether the steps' tables are more than a reader looks at first."""
-        steps = self.step_tables.steps
-        rows = sum(len(table.rows) for table in steps)
-        fields = sum(len(table.rows) * len(table.columns) for table in steps)
-        long = rows > _MOST_ROWS or fields > _MOST_FIELDS
-        return long or bool(self.sweeps or self.history)
-
     def steps_with_parts(self, in_sample: bool) -> tuple[Step, ...]:
-        """Return the steps of one part, and the parts of steps, in the run's order."""
+        """Return the steps of one portion, and the parts of steps, in the run's order."""
         return tuple(step for step in self.run.steps if step.in_sample is in_sample)
-
-    @property
-    def published_tables(self) -> tuple[Table, ...]:
-        """Return the tables of published results beside the run's own."""
-        return tuple(published_table(comparison, self.run) for comparison in self.published)
 
     @property
     def title(self) -> str:
@@ -217,6 +171,7 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
     server_parts = server_sections(context, observations)
     footnotes = (*notes, *unmeasured(findings.run, findings.samples, observations, server_parts))
     return Page(
+        context=context,
         run=findings.run,
         samples=findings.samples,
         analysis=analysis,
@@ -233,26 +188,11 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         method=sections.method_note(context),
         legend=legend(analysis, findings.run.controls),
         summary=sections.summary_table(context),
-        seconds=seconds_table(context),
-        in_sample=tuple(portion.in_sample for portion in context.portions),
         history=history,
-        changes=changes_table(context, history) if history else None,
-        step_tables=step_tables(context, history),
-        sweeps=sweeps(context),
-        sweep_note=sweep_note(context),
-        metrics=sections.metrics_table(context),
-        latencies=latencies(context),
         observations=observations,
         server_sections=server_parts,
-        server_series_note=server_series_note(context, server_parts),
-        builds=build_tables(context),
-        differences=differences_table(context),
-        settings=settings_table(context),
-        defaults=defaults_table(context),
         shared_settings=shared_settings(context),
         published=(),
-        subjects=sections.subject_table(context),
-        ordered=context.subjects,
         environment=environment(findings),
         origins=findings.origins,
         links=findings.lineage.links,
@@ -296,36 +236,3 @@ def _winner(findings: Findings) -> tuple[Subject | None, str]:
         but = f" but {faster}, whose figures are not of the same work," if faster else ""
         return None, f"no candidate{but} was certainly faster than its base"
     return next(subject for subject in run.subjects if subject.name == name), ""
-
-
-def tables(page: Page) -> tuple[Table, ...]:
-    """Return a page's tables in the order in which they are shown.
-
-    The many tables of single steps in other metrics than throughput are not among them. Tables
-    beside published results were asked for: one without rows says why there is nothing beside.
-    """
-    shown = page.step_tables
-    swept = (table for sweep in page.sweeps for table in (sweep.throughput, sweep.latency))
-    every = (
-        page.summary,
-        page.search.waterfall if page.search else None,
-        page.search.candidates if page.search else None,
-        page.changes,
-        page.seconds,
-        *shown.groups.values(),
-        *shown.spreads,
-        *shown.statements,
-        *swept,
-        *shown.operations_by_group,
-        page.metrics,
-    )
-    more = (
-        *shown.steps,
-        *page.latencies.values(),
-        *page.builds,
-        page.differences,
-        page.settings,
-        page.defaults,
-        page.subjects,
-    )
-    return (*present(every), *page.published_tables, *present(more))

@@ -156,6 +156,7 @@ def spread_table(context: ReportContext, portion: Portion) -> Table | None:
         "their geometric mean.",
         columns=columns("Group", map(label, context.others)),
         rows=tuple(rows),
+        folded=True,
     )
 
 

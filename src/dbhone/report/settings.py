@@ -43,6 +43,7 @@ def defaults_table(context: ReportContext) -> Table | None:
         title="Defaults that differ",
         caption="Settings that no subject sets and whose defaults differ, as servers report them"
         " before they start: part of what is compared. Some are computed again at the start.",
+        folded=True,
     )
 
 
@@ -59,6 +60,7 @@ def _differing(
     *,
     title: str,
     caption: str,
+    folded: bool = False,
 ) -> Table | None:
     """Return the values of the names in which subjects differ, None if there are none."""
     values_by_name = {
@@ -77,6 +79,7 @@ def _differing(
             text_row(name, *(value or _EMPTY for value in cells))
             for name, cells in differing.items()
         ),
+        folded=folded,
     )
 
 

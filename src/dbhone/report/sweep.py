@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dbhone.measurement.record import Role, Run, Step
@@ -14,15 +14,10 @@ from dbhone.report.wording import short_figure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """One workload at several numbers of threads: its steps, and its tables.
-
-    ``latency`` is None if it was not measured.
-    """
+    """One workload at several numbers of threads, and its steps."""
 
     workload: str
     steps: tuple[Step, ...]
-    throughput: Table
-    latency: Table | None
 
 
 def sweep_note(context: ReportContext) -> str:
@@ -36,7 +31,9 @@ def sweep_note(context: ReportContext) -> str:
 
 def sweeps(context: ReportContext) -> tuple[Sweep, ...]:
     """Return the workloads that were measured at more than one number of threads."""
-    return tuple(_sweep(context, name, steps) for name, steps in _threaded(context.run).items())
+    return tuple(
+        Sweep(workload=name, steps=tuple(steps)) for name, steps in _threaded(context.run).items()
+    )
 
 
 def _threaded(run: Run) -> dict[str, list[Step]]:
@@ -53,32 +50,36 @@ def _threaded(run: Run) -> dict[str, list[Step]]:
     }
 
 
-def _sweep(context: ReportContext, name: str, steps: list[Step]) -> Sweep:
+def sweep_tables(context: ReportContext, sweep: Sweep) -> tuple[Table, ...]:
+    """Return a sweep's throughput and, if it was measured, its latency."""
     timed = any(
-        context.level(subject, step, P95.metric) for subject in context.subjects for step in steps
+        context.level(subject, step, P95.metric)
+        for subject in context.subjects
+        for step in sweep.steps
     )
-    return Sweep(
-        workload=name,
-        steps=tuple(steps),
-        throughput=_table(context, name, steps, RATE),
-        latency=_table(context, name, steps, P95) if timed else None,
-    )
+    return tuple(_table(context, sweep, scale) for scale in ((RATE, P95) if timed else (RATE,)))
 
 
-def _table(context: ReportContext, name: str, steps: list[Step], scale: Scale) -> Table:
-    known = {step.in_sample for step in steps}
+def sweep_title(sweep: Sweep, scale: Scale) -> str:
+    """Return the title of one metric of a sweep."""
+    return f"{sweep.workload}: {scale.title} in {scale.unit}"
+
+
+def _table(context: ReportContext, sweep: Sweep, scale: Scale) -> Table:
+    known = {step.in_sample for step in sweep.steps}
     trained = [portion.name for portion in context.portions if portion.in_sample in known]
     which = f" ({' and '.join(trained)})" if len(context.portions) > 1 else ""
     better = "more is better" if scale is RATE else "less is better"
     return Table(
-        title=f"{name}: {scale.title} in {scale.unit}",
-        caption=f"{steps[0].title}{which}; {better}.",
-        columns=columns("Threads", (str(step.threads) for step in steps)),
-        rows=tuple(_rows(context, steps, scale)),
+        title=sweep_title(sweep, scale),
+        caption=f"{sweep.steps[0].title}{which}; {better}.",
+        columns=columns("Threads", (str(step.threads) for step in sweep.steps)),
+        rows=tuple(_rows(context, sweep.steps, scale)),
+        folded=True,
     )
 
 
-def _rows(context: ReportContext, steps: list[Step], scale: Scale) -> Iterator[Row]:
+def _rows(context: ReportContext, steps: Sequence[Step], scale: Scale) -> Iterator[Row]:
     for subject in context.subjects:
         absolute = (scale.cell(context.level(subject, step, scale.metric)) for step in steps)
         yield subject_row(subject, absolute)

@@ -65,13 +65,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """One table: the first column names the rows. HTML draws intervals if it is to be ``drawn``."""
+    """One table: the first column names the rows.
+
+    HTML draws its intervals if it is to be ``drawn``, and shows it on demand if it is ``folded``.
+    """
 
     title: str
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     drawn: bool = False
+    folded: bool = False
 
 
 def columns(first: str, others: Iterable[str]) -> tuple[Column, ...]:

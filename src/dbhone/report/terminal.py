@@ -14,8 +14,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from dbhone.analysis.verdict import Direction
-from dbhone.report.page import Page, tables
-from dbhone.report.step_tables import present
+from dbhone.report.page import Page
+from dbhone.report.page_sections import sections
 from dbhone.report.table import Cell, Table, plain
 from dbhone.report.wording import compiler
 from dbhone.safe_text import printable
@@ -44,37 +44,18 @@ def _parts(page: Page, width: int, *, full: bool) -> Iterator[RenderableType]:
     yield _text(page.title, style="bold")
     for alert in page.alerts:
         yield _text(f"\nWARNING: {alert.text}", style="bold red")
-    for table in tables(page) if full else _short(page):
-        if page.sweeps and table is page.sweeps[0].throughput:
-            yield _text(f"\n{page.sweep_note}", style="dim")
-        yield from _table(table, width)
+    for section in sections(page):
+        shown = section.shown(brief=not full)
+        if shown and section.note:
+            yield _text(f"\n{section.note}", style="dim")
+        for table in shown:
+            yield from _table(table, width)
     if full:
         yield from _surroundings(page)
     yield from _footnotes(page)
     for name, text in page.overview:
         yield _text(f"{name.removesuffix('?')}: {text}")
     yield _text(f"\n{page.headline}", style="bold")
-
-
-def _short(page: Page) -> tuple[Table, ...]:
-    """Return the tables that answer the question."""
-    of_steps = page.step_tables
-    answering = present(
-        (
-            page.search.candidates if page.search else None,
-            page.search.waterfall if page.search else None,
-            page.summary,
-            page.changes,
-            page.seconds,
-            *of_steps.groups.values(),
-            *of_steps.statements,
-            *(of_steps.steps if page.history else ()),
-            *(sweep.throughput for sweep in page.sweeps),
-            *of_steps.operations,
-            page.metrics,
-        )
-    )
-    return (*answering, *page.published_tables)
 
 
 def show_table(table: Table, console: Console) -> None:
@@ -131,7 +112,7 @@ def _cell(cell: Cell) -> Text:
 
 def _surroundings(page: Page) -> Iterator[RenderableType]:
     """Yield how the subjects were built and set, and where they were measured."""
-    for subject in page.ordered:
+    for subject in page.context.subjects:
         if subject.flags:
             words = " ".join((compiler(subject.compiler), *subject.flags))
             yield _indented(f"{subject.name}: {words}")

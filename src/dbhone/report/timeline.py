@@ -39,11 +39,11 @@ def history_pictures(page: Page) -> list[Picture]:
 
 
 def _groups(page: Page) -> dict[str, _Found]:
-    """Return the summaries of each group by version, those of the first part that there is."""
-    part = page.in_sample[0]
+    """Return the summaries of each group by version, those of the first portion."""
+    portion = page.context.portions[0]
     lines: dict[str, dict[str, Effect | Summary]] = {}
     for summary in page.analysis.throughput_summaries:
-        if summary.in_sample is part:
+        if summary.in_sample is portion.in_sample:
             lines.setdefault(group_name(summary.group), {})[summary.subject] = summary
     return dict(lines)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-
-from jinja2 import Template
 
 from dbhone.report.contract import report
 from dbhone.report.curves import sweep_pictures
@@ -16,6 +15,8 @@ from dbhone.report.drawing import Picture
 from dbhone.report.formats.base import Format
 from dbhone.report.median_series import median_series_picture
 from dbhone.report.page import Page
+from dbhone.report.page_sections import SUMMARY, Section, sections
+from dbhone.report.sweep import sweeps
 from dbhone.report.table import Table
 from dbhone.report.templating import page_style, templates
 from dbhone.report.timeline import history_pictures
@@ -38,6 +39,14 @@ class Download:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Pictures:
+    """The pictures of a section, one at least, and how they are read."""
+
+    drawn: list[Picture]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Room:
     """What a page has room for: the tables of steps in other metrics, the pictures of sweeps and
     latencies, all ``rows`` of a table or this many, the data.
@@ -56,6 +65,18 @@ class _Room:
         caption = f"{table.caption} {count_of(more, 'more row')} would make this page too large."
         return replace(table, caption=caption, rows=table.rows[: self.rows])
 
+    def fitted(self, section: Section) -> Section:
+        """Return a section without the tables that there is no room for."""
+        if self.step_metrics or not section.other_metrics:
+            return section
+        note = "The steps in other metrics are in the data: this page would be too large with them."
+        return replace(section, other_metrics=(), note=note)
+
+    def drawn(self, pictures: Mapping[str, _Pictures]) -> dict[str, _Pictures]:
+        """Return the pictures that there is room for, by section."""
+        left_out = () if self.step_pictures else ("threads", "latency")
+        return {section: it for section, it in pictures.items() if section not in left_out}
+
 
 _ROOMS = (
     _Room(),
@@ -65,23 +86,6 @@ _ROOMS = (
     _Room(step_metrics=False, step_pictures=False, rows=300, data=False),
 )
 """From all that there is to the least that a page has."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Pictures:
-    """All pictures of a page: of what there is nothing to draw, they are not there.
-
-    Those of sweeps are by the workload, those of latencies by whether they are in-sample.
-    """
-
-    history: list[Picture]
-    sweeps: dict[str, list[Picture]]
-    latencies: dict[bool, Picture]
-    median_series: list[Picture]
-
-    def in_room(self, room: _Room) -> _Pictures:
-        """Return those that there is room for."""
-        return self if room.step_pictures else replace(self, sweeps={}, latencies={})
 
 
 class Html(Format):
@@ -99,44 +103,48 @@ class Html(Format):
         Where it would be larger than ``MOST_BYTES``, some parts are left out, and the page says so.
         """
         template = templates().get_template("page.html")
-        pictures, data = _pictures(page), _download(page)
+        every, pictures, data = sections(page), _pictures(page), _download(page)
         for room in _ROOMS:
-            text = _filled(template, page, pictures.in_room(room), data, room)
+            text = template.render(
+                page=page,
+                style=page_style(),
+                sections=[room.fitted(section) for section in every if section.id != SUMMARY],
+                pictures=room.drawn(pictures),
+                room=room,
+                download=data if room.data else None,
+            ).encode("utf-8", "replace")
             if len(text) <= MOST_BYTES:
                 break
         return text
 
 
-def _filled(
-    template: Template, page: Page, pictures: _Pictures, data: Download, room: _Room
-) -> bytes:
-    text = template.render(
-        page=page,
-        style=page_style(),
-        pictures=pictures,
-        room=room,
-        download=data if room.data else None,
-    )
-    return text.encode("utf-8", "replace")
-
-
-def _pictures(page: Page) -> _Pictures:
-    return _Pictures(
-        history=history_pictures(page),
-        sweeps={
-            sweep.workload: sweep_pictures(page, sweep, index=index)
-            for index, sweep in enumerate(page.sweeps)
-        },
-        latencies={
-            part: picture
-            for part in page.latencies
-            if (picture := latency_picture(page, in_sample=part)) is not None
-        },
-        median_series=[
-            median_series_picture(page, section, index=index)
-            for index, section in enumerate(page.server_sections)
-        ],
-    )
+def _pictures(page: Page) -> dict[str, _Pictures]:
+    """Return the pictures by section; of what there is nothing to draw, they are not there."""
+    context = page.context
+    latencies = (latency_picture(page, portion) for portion in context.portions)
+    every = {
+        "history": _Pictures(
+            drawn=history_pictures(page),
+            note=f"Throughput relative to {context.base}, from the oldest version to the newest."
+            " Bands are 95 % intervals.",
+        ),
+        "threads": _Pictures(
+            drawn=[
+                picture
+                for index, sweep in enumerate(sweeps(context))
+                for picture in sweep_pictures(page, sweep, index=index)
+            ],
+            note="Bands are 95 % intervals of the figures themselves.",
+        ),
+        "latency": _Pictures(drawn=[picture for picture in latencies if picture is not None]),
+        "meanwhile": _Pictures(
+            drawn=[
+                median_series_picture(page, section, index=index)
+                for index, section in enumerate(page.server_sections)
+            ]
+        ),
+    }
+    return {section: pictures for section, pictures in every.items() if pictures.drawn}
 
 
 def _download(page: Page) -> Download:

@@ -45,7 +45,7 @@ def _by_step(page: Page) -> Iterator[list[BlockFigures]]:
     for block in block_figures(page, (*METRICS, SYSTEM_SECONDS)):
         if block.figures.get(THROUGHPUT):
             found.setdefault((block.step.name, block.subject.name), []).append(block)
-    for step, subject in product(page.run.steps, page.ordered):
+    for step, subject in product(page.run.steps, page.context.subjects):
         if (step.name, subject.name) in found:
             yield found[step.name, subject.name]
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from dbhone.report.formats.base import Format
-from dbhone.report.page import Page, tables
+from dbhone.report.page import Page
+from dbhone.report.page_sections import SUMMARY, sections
 from dbhone.report.table import Table, plain
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
@@ -35,11 +36,12 @@ def _lines(page: Page) -> Iterator[str]:
         yield ""
     if page.winner is not None:
         yield from (f"{_escape(page.winner_title)}: {_code(page.winner.build_path)}", "")
-    for table in tables(page):
-        if page.sweeps and table is page.sweeps[0].throughput:
-            yield from (_escape(page.sweep_note), "")
-        yield from _table(table)
-        if table is page.summary:
+    for section in sections(page):
+        if section.tables and section.note:
+            yield from (_escape(section.note), "")
+        for table in section.tables:
+            yield from _table(table)
+        if section.id == SUMMARY:
             for note in (page.legend, page.control_note, page.method):
                 yield from (_escape(note), "") if note else ()
     yield from _flags(page)
@@ -67,7 +69,7 @@ def _line(cells: Iterable[str], *, escape: bool = True) -> str:
 
 
 def _flags(page: Page) -> Iterator[str]:
-    for subject in page.ordered:
+    for subject in page.context.subjects:
         if subject.flags:
             words = " ".join((subject.compiler, *subject.flags))
             yield f"- {_escape(subject.name)}: {_code(words)}"

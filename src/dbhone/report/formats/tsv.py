@@ -26,17 +26,18 @@ class Tsv(Format):
 
 def _lines(page: Page) -> Iterator[str]:
     base = page.analysis.base
-    names = [subject.name for subject in page.ordered if subject.name != base]
+    names = [subject.name for subject in page.context.subjects if subject.name != base]
     yield f"Relative to: {flat(base)}"
     yield from (f"col-{number} : {flat(name)}" for number, name in enumerate(names, start=1))
     effects = page.analysis.throughput_effects_with_parts
     ratios = {(effect.subject, effect.step): effect.ratio for effect in effects}
-    for part in page.in_sample:
+    portions = page.context.portions
+    for portion in portions:
         yield ""
-        if len(page.in_sample) > 1:
-            yield "in-sample (trained on)" if part else "held-out"
+        if len(portions) > 1:
+            yield "in-sample (trained on)" if portion.in_sample else "held-out"
         yield "\t".join(f"col-{number}" for number in range(1, len(names) + 1))
-        for step in page.steps_with_parts(part):
+        for step in page.steps_with_parts(portion.in_sample):
             values = [ratios.get((name, step.name)) for name in names]
             cells = ("" if value is None else f"{value:.2f}" for value in values)
             yield "\t".join((*cells, flat(step.name)))
