@@ -10,6 +10,8 @@ import pytest
 from dbhone.errors import MachineError
 from dbhone.experiment.model import Servers
 from dbhone.experiment.plan import Cost, DataCost
+from dbhone.experiment.schema import SEEDS
+from dbhone.experiment.templates import DesignOptions
 from dbhone.home import Home
 from dbhone.tuner.request import Request
 from dbhone.tuner.stages import check_room, confirmation, rung
@@ -62,6 +64,17 @@ def test_a_rung_whose_servers_do_not_fit_into_the_free_memory_has_one_up_at_a_ti
     assert rung(asked, asked.candidates, 0, 3600.0).experiment().servers is Servers.ALL
     let_be_free(monkeypatch, memory=GIB, disk=GIB)
     assert rung(asked, asked.candidates, 0, 3600.0).experiment().servers is Servers.ONE
+
+
+def test_each_run_of_a_search_with_the_largest_seed_has_a_seed_of_its_own() -> None:
+    largest = DesignOptions(budget=3600.0, target=0.02, seed=SEEDS - 1)
+    asked = request(design=largest)
+    stages = (
+        rung(asked, asked.candidates, 0, 3600.0),
+        rung(asked, asked.candidates, 1, 3600.0),
+        confirmation(asked, asked.candidates[0], 0, 3600.0),
+    )
+    assert [stage.experiment().design.seed for stage in stages] == [SEEDS - 1, 0, 999]
 
 
 def test_all_subjects_of_a_search_by_a_distributions_rules_are_built_by_them() -> None:

@@ -15,6 +15,7 @@ from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment, Servers
 from dbhone.experiment.planning import make_plan
+from dbhone.experiment.schema import SEEDS
 from dbhone.experiment.subjects import CONTROL
 from dbhone.experiment.templates import OPTIONS, design_table, file_text, workload_table
 from dbhone.home import Home
@@ -136,7 +137,7 @@ def check_room(request: Request, estimator: BuildEstimator, home: Home) -> None:
 
 
 def _design(request: Request, budget: float, *, seed: int) -> dict[str, Any]:
-    options = dataclasses.replace(request.design, budget=budget, seed=seed)
+    options = dataclasses.replace(request.design, budget=budget, seed=seed % SEEDS)
     return design_table(options, 1)
 
 
