@@ -10,12 +10,13 @@ import csv
 import dataclasses
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field, TypeAdapter, ValidationError
 
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.estimate import CONFIDENCE
@@ -57,7 +58,7 @@ class Measured:
     controls: tuple[str, ...]
     candidates: tuple[str, ...]
     steps: tuple[Step, ...]
-    layouts: int = 0
+    layouts: Annotated[int, Field(ge=0, le=_MOST_LAYOUTS)] = 0
 
     @classmethod
     def of_run(cls, run: Run, samples: SampleArray, *, titles: bool = True) -> Measured:
@@ -83,54 +84,20 @@ class Measured:
         )
 
     @classmethod
-    def of_json(cls, values: Mapping[str, Any]) -> Measured:
+    def of_json(cls, values: object) -> Measured:
         """Return it as ``to_json`` wrote it. Raises PackageError for anything else."""
         try:
-            # Packages of before say nothing of it, and were not measured in any.
-            layouts = int(values.get("layouts", 0))
-            if not 0 <= layouts <= _MOST_LAYOUTS:
-                raise ValueError("layouts")
-            return cls(
-                base=str(values["base"]),
-                controls=tuple(map(str, values["controls"])),
-                candidates=tuple(map(str, values["candidates"])),
-                steps=tuple(_step(step) for step in values["steps"]),
-                layouts=layouts,
-            )
-        except (KeyError, OverflowError, TypeError, ValueError) as error:
+            return _JSON.validate_python(values)
+        except ValidationError as error:
             raise PackageError("the package's measurement is malformed") from error
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain values."""
-        return {
-            "base": self.base,
-            "controls": list(self.controls),
-            "candidates": list(self.candidates),
-            "layouts": self.layouts,
-            "steps": [
-                {
-                    "set": step.set,
-                    "key": step.key,
-                    "title": step.title,
-                    "group": step.group.value,
-                    "in_sample": step.in_sample,
-                    "threads": step.threads,
-                }
-                for step in self.steps
-            ],
-        }
+        values: dict[str, Any] = _JSON.dump_python(self, mode="json")
+        return values
 
 
-def _step(values: Mapping[str, Any]) -> Step:
-    threads = values["threads"]
-    return Step(
-        set=str(values["set"]),
-        key=str(values["key"]),
-        title=str(values["title"]),
-        group=Group(values["group"]),
-        in_sample=bool(values["in_sample"]),
-        threads=None if threads is None else int(threads),
-    )
+_JSON = TypeAdapter(Measured)
 
 
 def findings(measured: Measured, samples: SampleArray) -> dict[str, Any]:
