@@ -47,11 +47,18 @@ MEASURED = Measured(base="rel", controls=("control",), candidates=("o3",), steps
 
 BUILD: dict[str, Any] = {
     "buildDefinition": {
-        "externalParameters": {"dbms": "sqlite", "version": "3.40.1", "variant": "o3"},
+        "externalParameters": {
+            "dbms": "sqlite",
+            "version": "3.40.1",
+            "variant": "o3",
+            "packaging": None,
+        },
         "internalParameters": {
             "compile_flags": ["-O3"],
             "link_flags": [],
             "machine": machine_here(),
+            "native_cpu_flags": [],
+            "glibc": None,
             "lacks": ["TLS", "JIT"],
         },
     },
@@ -97,6 +104,7 @@ def measurement(array: SampleArray) -> dict[str, Any]:
     found = findings(MEASURED, of_csv(to_csv(array)))
     return {
         "subject": "o3",
+        "build": "0123",
         "measured": MEASURED.to_json(),
         "experiment": {"private": "its workload is its user's own"},
         "found": found,

@@ -31,7 +31,7 @@ def blobs() -> dict[str, bytes]:
 
 def test_a_package_in_an_image_is_checked_as_any_other() -> None:
     checked = check_package(FILE)
-    assert (checked.name, checked.grade) == ("server-1.0", "smoke")
+    assert (checked.name, checked.stated.outcome.grade) == ("server-1.0", "smoke")
     assert checked.found is not None
     assert checked.found["winner"] == "o3"
 

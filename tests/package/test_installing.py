@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import errno
 import json
@@ -16,7 +17,7 @@ from dbhone.command import Command
 from dbhone.errors import Interrupted, MachineError, PackageError, UsageError
 from dbhone.package import installing
 from dbhone.package.archive import Entry, pack
-from dbhone.package.checking import Checked
+from dbhone.package.checking import Checked, Stated
 from dbhone.package.installing import (
     Replacement,
     install,
@@ -24,33 +25,26 @@ from dbhone.package.installing import (
     plan_replacement,
     uninstall,
 )
+from dbhone.package.proof import PROVENANCE, VERIFICATION
 from dbhone.package.service_instances import RunningInstance
 from dbhone.session import Notify, Session
 from dbhone.source.elf import machine_here
 from tests.files import put, put_program
 from tests.package.fakes import LANGUAGE, NEW, OLD, PROGRAM, SERVER, Machine
+from tests.package.packages import BUILD, OUTCOME
 
 
 def checked(
     *, packaging: str | None = "deb", machine: str = machine_here(), glibc: str | None = None
 ) -> Checked:
-    return Checked(
-        name="server",
-        files=2,
-        key=None,
-        dbms="postgresql",
-        version="15.18",
-        build="",
-        variant="rel",
-        machine=machine,
-        grade="smoke",
-        lists=(),
-        subject=None,
-        found=None,
-        packaging=packaging,
-        measured=False,
-        glibc=glibc,
-    )
+    provenance = copy.deepcopy(BUILD)
+    asked = {"dbms": "postgresql", "version": "15.18", "packaging": packaging}
+    provenance["buildDefinition"]["externalParameters"] |= asked
+    made = provenance["buildDefinition"]["internalParameters"]
+    made |= {"machine": machine, "glibc": glibc, "package": {}}
+    predicates = {PROVENANCE: provenance, VERIFICATION: OUTCOME.model_dump(mode="json")}
+    stated = Stated.model_validate(predicates)
+    return Checked(name="server", files=2, key=None, stated=stated, found=None)
 
 
 def package_file(version: str = NEW) -> bytes:

@@ -153,7 +153,8 @@ def test_a_package_names_the_c_library_that_its_programs_need(tmp_path: Path) ->
             server_build(folder, tree, packaging=packaging, program=shell.read_bytes()), home
         )
         assert f"glibc {needed} or newer" in read_me(package)
-        assert check_package(pack(package.entries, package.name, package.moment)).glibc == needed
+        checked = check_package(pack(package.entries, package.name, package.moment))
+        assert checked.stated.made.glibc == needed
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from pathlib import Path
 from dbhone.cli.context import Context
 from dbhone.cli.lines import headed
 from dbhone.errors import UsageError
-from dbhone.package.checking import Checked, check_package
+from dbhone.package.checking import Checked, Stated, check_package
 from dbhone.package.proof import read_public_key
 from dbhone.package.repetition import Gain
 from dbhone.units import count_of, listed, percent
+from dbhone.verification.outcome import Outcome
 
 _MOST_BYTES = 4 << 30
 
@@ -57,14 +58,15 @@ def _read(path: Path) -> bytes:
 
 
 def _show(context: Context, checked: Checked, *, trusted: bool) -> None:
+    stated = checked.stated
     intact = f"{checked.name}, {count_of(checked.files, 'file')}, all intact"
     context.out.print(headed("package  ", intact))
     context.show_line(headed("signature", _signature(checked, trusted=trusted)))
-    context.show_line(headed("build    ", checked.build))
-    context.show_line(headed("twice    ", second_build_in_words(checked.differing)))
-    if checked.lacks:
-        context.show_line(headed("lacks    ", "; ".join(checked.lacks), "bold yellow"))
-    context.show_line(headed("verified ", _verified(checked)))
+    context.show_line(headed("build    ", _built(stated)))
+    context.show_line(headed("twice    ", second_build_in_words(stated.differing)))
+    if stated.made.lacks:
+        context.show_line(headed("lacks    ", "; ".join(stated.made.lacks), "bold yellow"))
+    context.show_line(headed("verified ", _verified(stated.outcome)))
     context.show_line(headed("measured ", _measured(checked)))
     if checked.found is not None and not checked.measured:
         text = "hone's own build of this source and variant was measured, not these packages"
@@ -82,12 +84,17 @@ def _signature(checked: Checked, *, trusted: bool) -> str:
     return f"by the key {checked.key[:16]}, which --key compares with one that you know"
 
 
-def _verified(checked: Checked) -> str:
-    lists = ", ".join(f"{name} ({proving} of {tests})" for name, proving, tests in checked.lists)
-    base = (
-        "it is its own base, and passes" if checked.is_own_base else "passes what its base passes"
-    )
-    return f"grade {checked.grade}: {base} of {lists}"
+def _built(stated: Stated) -> str:
+    asked, made = stated.asked, stated.made
+    flags = " ".join((*made.compile_flags, *made.link_flags))
+    return f"{asked.dbms} {asked.version}, {asked.variant}: {flags}"
+
+
+def _verified(outcome: Outcome) -> str:
+    lists = ", ".join(f"{each.name} ({each.proving} of {each.tests})" for each in outcome.lists)
+    is_own_base = outcome.base == outcome.build
+    base = "it is its own base, and passes" if is_own_base else "passes what its base passes"
+    return f"grade {outcome.grade.value}: {base} of {lists}"
 
 
 def _measured(checked: Checked) -> str:

@@ -6,11 +6,11 @@ The verdict is recomputed from the samples. Whether the grade was passed follows
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from securesystemslib.signer import SSlibKey
 
 from dbhone.compilation.host import lacking_instructions
@@ -32,10 +32,10 @@ from dbhone.package.proof import (
 from dbhone.package.read_me import OF_ONE_PROCESSOR
 from dbhone.package.repetition import Gain, gains
 from dbhone.source.elf import glibc_here, machine_here
+from dbhone.verification.outcome import Outcome
 from dbhone.versions import numbers
 
-_CPU_FLAG = re.compile(r"[0-9a-z_]{1,40}")
-_VERSION = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,3}")
+_DEFINITION = (PROVENANCE, "buildDefinition")
 _ODD_VALUES = (
     *(ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RecursionError),
     *(TypeError, ValueError),
@@ -45,63 +45,123 @@ _TOLERANCE = 1e-5
 """By how much another machine's arithmetic may differ, as a fraction."""
 
 
+class _Values(BaseModel):
+    """Values of a statement. What else it has is not read here."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Asked(_Values):
+    """What was to be built. ``packaging`` names the distribution's rules by which it was."""
+
+    dbms: str
+    version: str
+    variant: str
+    packaging: str | None
+
+
+class Made(_Values):
+    """How it was built, and what for.
+
+    ``machine`` is the kind of processor; a build for a single one names what that has,
+    ``native_cpu_flags``. ``glibc`` is the oldest version that is enough, None if no program needs
+    it. ``lacks`` is what a distribution's packages have besides. ``package`` identifies the whole.
+    """
+
+    compile_flags: tuple[str, ...]
+    link_flags: tuple[str, ...]
+    machine: str
+    native_cpu_flags: frozenset[Annotated[str, Field(pattern=r"^[0-9a-z_]{1,40}$")]]
+    glibc: Annotated[str, Field(pattern=r"^[0-9]{1,9}(\.[0-9]{1,9}){0,3}$")] | None
+    lacks: tuple[str, ...]
+    package: dict[str, Any]
+    image: dict[str, Any] | None = None
+
+
+class EnclosedExperiment(_Values):
+    """What repeats a measurement (``public``), or why others cannot repeat it (``private``)."""
+
+    public: dict[str, Any] | None = None
+    private: str = "the package has no experiment"
+
+
+class Measurement(_Values):
+    """Which subject was measured, of which build, and by what."""
+
+    subject: str
+    build: str
+    experiment: EnclosedExperiment
+
+
+class Stated(_Values):
+    """What a package's statements say.
+
+    ``build`` is the digest of its inputs. ``differing`` are the files that a second build of them
+    differs in, None if there was none.
+    """
+
+    asked: Asked = Field(validation_alias=AliasPath(*_DEFINITION, "externalParameters"))
+    made: Made = Field(validation_alias=AliasPath(*_DEFINITION, "internalParameters"))
+    build: str = Field(
+        validation_alias=AliasPath(PROVENANCE, "runDetails", "metadata", "invocationId")
+    )
+    outcome: Annotated[Outcome, BeforeValidator(outcome_of)] = Field(validation_alias=VERIFICATION)
+    measurement: Measurement | None = Field(default=None, validation_alias=MEASUREMENT)
+    differing: tuple[str, ...] | None = Field(
+        default=None, validation_alias=AliasPath(REPRODUCTION, "differing")
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
     """A package that is what it says.
 
-    ``key`` is the id of the key that signed it, None if unsigned. ``build`` says what was built and
-    how, ``machine`` for which kind of processor, ``variant`` for which of them. One for a single
-    processor names what that has, ``native_cpu_flags``; packages of before do not. ``glibc`` is the
-    oldest version that is enough: None for an image, which brings one, and for a package that names
-    none. ``grade`` was passed, by a plain build perhaps as its own base, ``is_own_base``;
-    ``lists`` has, for each list, how many of how many tests proved something. ``found`` is what
-    its samples show of the ``subject``, computed here; both are None without a measurement. Of
-    packages by a distribution's rules (``packaging``) another build may have been measured;
-    ``measured`` says whether it was this one. ``differing`` are the files that a second build
-    of the same inputs differs in, None if there was none. ``lacks`` is what a distribution's
-    packages have besides. ``experiment`` is what repeats the measurement, or ``private`` says
-    why others cannot.
+    ``key`` is the id of the key that signed it, None if unsigned. ``found`` is what its samples
+    show, computed here, None without a measurement.
     """
 
     name: str
     files: int
     key: str | None
-    dbms: str
-    version: str
-    build: str
-    machine: str
-    grade: str
-    lists: tuple[tuple[str, int, int], ...]
-    subject: str | None
+    stated: Stated
     found: Mapping[str, Any] | None
-    packaging: str | None
-    measured: bool
-    variant: str
-    native_cpu_flags: frozenset[str] = frozenset()
-    glibc: str | None = None
-    differing: tuple[str, ...] | None = None
-    lacks: tuple[str, ...] = ()
-    is_own_base: bool = False
-    experiment: Mapping[str, Any] | None = None
-    private: str = ""
+
+    @property
+    def subject(self) -> str | None:
+        """The subject that was measured, None without a measurement."""
+        measurement = self.stated.measurement
+        return None if measurement is None else measurement.subject
+
+    @property
+    def measured(self) -> bool:
+        """Whether this very build was measured, and not another of its source and variant."""
+        measurement = self.stated.measurement
+        return measurement is not None and measurement.build == self.stated.build
+
+    @property
+    def experiment(self) -> EnclosedExperiment:
+        """What repeats its measurement."""
+        measurement = self.stated.measurement
+        return EnclosedExperiment() if measurement is None else measurement.experiment
 
     @property
     def why_not_here(self) -> str | None:
         """Why its programs cannot run on this machine, None if nothing speaks against it."""
-        if self.machine != machine_here():
-            return f"it is for {self.machine}, and this machine is {machine_here()}"
+        made = self.stated.made
+        if made.machine != machine_here():
+            return f"it is for {made.machine}, and this machine is {machine_here()}"
         variant = self._known_variant
         of_variant = frozenset[str]() if variant is None else variant.cpu_flags
-        lacking = lacking_instructions(of_variant | self.native_cpu_flags)
+        lacking = lacking_instructions(of_variant | made.native_cpu_flags)
         if lacking is not None:
-            return f"it was compiled as {self.variant}, and {lacking}"
-        if self.glibc is None:
+            return f"it was compiled as {self.stated.asked.variant}, and {lacking}"
+        if made.glibc is None or made.image is not None:  # an image brings its own
             return None
         here = glibc_here()
         if here is None:
-            return f"it needs glibc {self.glibc}, and this machine's C library is not glibc"
-        if numbers(here) < numbers(self.glibc):
-            return f"it needs glibc {self.glibc} or newer, and this machine has glibc {here}"
+            return f"it needs glibc {made.glibc}, and this machine's C library is not glibc"
+        if numbers(here) < numbers(made.glibc):
+            return f"it needs glibc {made.glibc} or newer, and this machine has glibc {here}"
         return None
 
     @property
@@ -109,14 +169,15 @@ class Checked:
         """Why its programs may not run on this machine, None if no such reason is known."""
         variant = self._known_variant
         if variant is None:
-            return f"this hone does not know for which processors {self.variant} compiles"
-        unknown = variant.host_specific and not self.native_cpu_flags
+            name = self.stated.asked.variant
+            return f"this hone does not know for which processors {name} compiles"
+        unknown = variant.host_specific and not self.stated.made.native_cpu_flags
         return OF_ONE_PROCESSOR if unknown else None
 
     @property
     def _known_variant(self) -> Variant | None:
         try:
-            return parse_variant(self.variant)
+            return parse_variant(self.stated.asked.variant)
         except HoneError:
             return None
 
@@ -151,67 +212,18 @@ def _checked(file: bytes, trusted: SSlibKey | None) -> Checked:
     for kind in (PROVENANCE, VERIFICATION):
         if kind not in statements.predicates:
             raise PackageError(f"the package has no statement of the type {kind}")
-    _check_whole(image, identity(name, moment, statements.predicates), statements)
     measurement = statements.predicates.get(MEASUREMENT)
     found = None if measurement is None else _found_again(measurement, entries)
     try:
-        return _described(name, len(entries), statements, found)
-    except (KeyError, TypeError, ValueError) as error:
+        stated = Stated.model_validate(statements.predicates)
+    except ValidationError as error:
         raise PackageError("the package's statements are incomplete") from error
-
-
-def _described(
-    name: str, files: int, statements: Statements, found: Mapping[str, Any] | None
-) -> Checked:
-    definition = statements.predicates[PROVENANCE]["buildDefinition"]
-    asked, made = definition["externalParameters"], definition["internalParameters"]
-    made_as = statements.predicates[PROVENANCE]["runDetails"]["metadata"]["invocationId"]
-    outcome = outcome_of(statements.predicates[VERIFICATION])
-    if not outcome.passed:
-        raise PackageError(f"the package's build has passed no grade: {outcome.reason()}")
-    if outcome.build != made_as:
+    _check_whole(image, identity(name, moment, statements.predicates), stated.made)
+    if not stated.outcome.passed:
+        raise PackageError(f"the package's build has passed no grade: {stated.outcome.reason()}")
+    if stated.outcome.build != stated.build:
         raise PackageError("what passed the grade is another build than the package's")
-    measurement = statements.predicates.get(MEASUREMENT)
-    experiment = dict((measurement or {}).get("experiment", {}))
-    reproduction = statements.predicates.get(REPRODUCTION)
-    flags = " ".join(map(str, (*made["compile_flags"], *made["link_flags"])))
-    return Checked(
-        name=name,
-        files=files,
-        key=statements.key,
-        dbms=str(asked["dbms"]),
-        version=str(asked["version"]),
-        build=f"{asked['dbms']} {asked['version']}, {asked['variant']}: {flags}",
-        machine=str(made["machine"]),
-        variant=str(asked["variant"]),
-        native_cpu_flags=_cpu_flags(made.get("native_cpu_flags", [])),
-        glibc=_glibc(made.get("glibc")) if made.get("image") is None else None,
-        lacks=tuple(map(str, made.get("lacks", ()))),
-        grade=outcome.grade.value,
-        is_own_base=outcome.base == outcome.build,
-        lists=tuple((tests.name, tests.proving, tests.tests) for tests in outcome.lists),
-        subject=None if measurement is None else str(measurement["subject"]),
-        found=found,
-        packaging=asked.get("packaging"),
-        measured=measurement is not None and measurement.get("build", made_as) == made_as,
-        experiment=experiment.get("public"),
-        private=str(experiment.get("private", "the package has no experiment")),
-        differing=None if reproduction is None else tuple(map(str, reproduction["differing"])),
-    )
-
-
-def _glibc(stated: Any) -> str | None:
-    """Return the version that a package states; one of before states none. Raises ValueError."""
-    if stated is not None and not _VERSION.fullmatch(str(stated)):
-        raise ValueError("glibc")
-    return None if stated is None else str(stated)
-
-
-def _cpu_flags(stated: Any) -> frozenset[str]:
-    """Return the names that a package states of a processor's flags. Raises ValueError."""
-    if not isinstance(stated, list) or not all(_CPU_FLAG.fullmatch(str(flag)) for flag in stated):
-        raise ValueError("native_cpu_flags")
-    return frozenset(map(str, stated))
+    return Checked(name=name, files=len(entries), key=statements.key, stated=stated, found=found)
 
 
 def _check_files(entries: Mapping[str, Entry], statements: Statements) -> None:
@@ -226,20 +238,14 @@ def _check_files(entries: Mapping[str, Entry], statements: Statements) -> None:
             raise PackageError(f"{name} is not the file that the package's statements are about")
 
 
-def _check_whole(image: Image | None, found: Mapping[str, Any], statements: Statements) -> None:
+def _check_whole(image: Image | None, found: Mapping[str, Any], made: Made) -> None:
     """Raise PackageError unless a package as a whole is the one that its statements speak of.
 
-    ``found`` is its identity; a package of before states none. An image may be around it.
+    ``found`` is its identity. An image may be around it.
     """
-    try:
-        definition = statements.predicates[PROVENANCE]["buildDefinition"]
-        stated = definition["internalParameters"]
-        of_image, of_package = stated.get("image"), stated.get("package", found)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise PackageError("the package's statements are incomplete") from error
-    if of_image != (None if image is None else image.stated):
+    if made.image != (None if image is None else image.stated):
         raise PackageError("the image is not the one that the package's statements are about")
-    if of_package != found:
+    if made.package != found:
         raise PackageError("the package's name, time or list of statements was altered")
 
 

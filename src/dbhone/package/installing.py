@@ -67,14 +67,15 @@ def plan_replacement(file: bytes, checked: Checked, session: Session) -> Replace
     newer, and a data directory that the server could not read; if packages are half installed; and
     if apt would remove a package. Raises MachineError if apt would not install them.
     """
-    if checked.packaging != "deb":
+    asked = checked.stated.asked
+    if asked.packaging != "deb":
         raise UsageError("hone installs packages of the form deb only", hint="see 'hone package'")
     if checked.why_not_here is not None:
         raise UsageError(checked.why_not_here)
     if os.geteuid() != 0:
         raise MachineError("only root may install packages", hint=as_root("install …"))
-    service = _service(checked.dbms)
-    series = service.series(checked.version)
+    service = _service(asked.dbms)
+    series = service.series(asked.version)
     server = service.package.format(series=series)
     packages = _of_the_server(server, _unpacked(file, session.workdir(PACKAGES)))
     package_manager.check_packages_are_whole()
@@ -83,7 +84,7 @@ def plan_replacement(file: bytes, checked: Checked, session: Session) -> Replace
         instance.check_data()
     _check_versions(server, packages)
     return Replacement(
-        dbms=checked.dbms,
+        dbms=asked.dbms,
         series=series,
         server=server,
         packages=packages,

@@ -198,8 +198,8 @@ def _tell(context: Context, package: Package, chosen: ChosenBuild, *, signed: bo
 
 def _repeat(context: Context, checked: Checked, budget: float | None, *, force: bool) -> int:
     """Execute a package's experiment here; return whether its gain is found, as an exit code."""
-    declared = checked.experiment
-    reason = checked.private if declared is None else why_private(declared)
+    declared = checked.experiment.public
+    reason = checked.experiment.private if declared is None else why_private(declared)
     if declared is None or reason is not None:
         raise UsageError(f"this measurement cannot be repeated: {reason}")
     experiment = parse(repeated_text(declared, checked.name), name="package")
