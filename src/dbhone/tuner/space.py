@@ -119,18 +119,17 @@ def find_space(
     """
     chosen = tuple(dict.fromkeys(compilers)) or usual_compilers()
     wanted = variants or _VARIANTS
+    refusals = {one: _refusal(one, dbms, packaging) for one in _product(wanted, chosen)}
+    candidates = [one for one, reason in refusals.items() if reason is None]
+    possible = {BASE, *(one.variant for one in candidates)}
     left_out: dict[str, str] = {}
-    candidates: list[Candidate] = []
-    for candidate in _product(wanted, chosen):
-        reason = _refusal(candidate, dbms, packaging)
+    for refused, reason in refusals.items():
         if reason is None:
-            candidates.append(candidate)
-        elif variants and (
-            compilers or not _is_possible(candidate.variant, chosen, dbms, packaging)
-        ):
-            raise UsageError(f"{candidate.name}: {reason}")
-        elif variants or not _is_meaningless(candidate, dbms, packaging):
-            left_out[candidate.name] = reason
+            continue
+        if variants and (compilers or refused.variant not in possible):
+            raise UsageError(f"{refused.name}: {reason}")
+        if variants or not _is_meaningless(refused, dbms, packaging):
+            left_out[refused.name] = reason
     if not candidates:
         if not left_out:
             raise UsageError(
@@ -256,12 +255,6 @@ def _product(variants: Iterable[str], compilers: tuple[str, ...]) -> Iterator[Ca
         for compiler in compilers:
             if (name, compiler) != (base, USUAL_COMPILER):
                 yield Candidate.of(text, compiler, labels[compiler])
-
-
-def _is_possible(variant: str, compilers: Sequence[str], dbms: Dbms, packaging: str | None) -> bool:
-    """Return whether one of the compilers can make a variant."""
-    candidates = (Candidate.of(variant, compiler, "") for compiler in compilers)
-    return any(_refusal(candidate, dbms, packaging) is None for candidate in candidates)
 
 
 def _full_name(variant: str) -> str:
