@@ -114,6 +114,13 @@ def _object(goal: Goal) -> dict[str, object]:
     }
 
 
+def _finding(name: str, reason: str | None, good: str, remedy: str | None = None) -> _Finding:
+    """Say that something is good, or the reason why it is not and what to do about that."""
+    if reason is None:
+        return _Finding(name=name, good=True, text=good)
+    return _Finding(name=name, good=False, text=reason, remedy=remedy)
+
+
 def _refusal(name: str, error: HoneError, outcome: str = "") -> _Finding:
     """Say why something is refused here, and what comes of that."""
     text = f"{error.message}: {outcome}" if outcome else error.message
@@ -139,28 +146,20 @@ def _account(session: Session) -> _Finding:
 def _sandboxes() -> _Finding:
     """Say whether strangers' programs can be sandboxed."""
     reason = why_not_enclosed()
-    if reason is None:
-        text = "servers, their clients and builds are sandboxed (tested)"
-        return _Finding(name="sandboxes", good=True, text=text)
-    text = f"sources from the network are refused without --trust: {reason}"
-    return _Finding(name="sandboxes", good=False, text=text, remedy=remedy())
+    refused = reason and f"sources from the network are refused without --trust: {reason}"
+    good = "servers, their clients and builds are sandboxed (tested)"
+    return _finding("sandboxes", refused, good, remedy())
 
 
 def _limits() -> _Finding:
     """Say whether the memory of a subject or a build can be limited as a whole."""
     reason = cgroup.refusal()
-    if reason is None:
-        text = "a subject's or a build's memory and processes are limited as a whole (tested)"
-        return _Finding(name="limits", good=True, text=text)
+    limited = reason and f"memory is limited for each process only: {reason}"
+    good = "a subject's or a build's memory and processes are limited as a whole (tested)"
     remedy = "start hone with: systemd-run --user --scope hone ..., where systemd runs"
     if cgroup.escaped_limits():
         remedy = "set them for a slice, and start hone in it: systemd-run --slice=NAME --scope ..."
-    return _Finding(
-        name="limits",
-        good=False,
-        text=f"memory is limited for each process only: {reason}",
-        remedy=remedy,
-    )
+    return _finding("limits", limited, good, remedy)
 
 
 def _compilers(session: Session) -> Iterator[_Finding]:
@@ -186,12 +185,9 @@ def _bolt() -> _Finding:
 def _abilities(compiler: Compiler, session: Session) -> Iterator[_Finding]:
     for variant in _VARIANTS:
         reason = why_variant_fails(compiler, variant, session)
-        yield _Finding(
-            name=f"{compiler.family.value} {variant}",
-            good=reason is None,
-            text="works (tried)" if reason is None else f"does not work: {reason}",
-            remedy=None if reason is None else _remedy(compiler, reason),
-        )
+        fails = reason and f"does not work: {reason}"
+        name = f"{compiler.family.value} {variant}"
+        yield _finding(name, fails, "works (tried)", _remedy(compiler, reason or ""))
 
 
 def _remedy(compiler: Compiler, reason: str) -> str:
@@ -204,12 +200,8 @@ def _levers() -> Iterator[_Finding]:
     """Say which levers of a subject this machine can give, huge pages to a small server."""
     context = LeverContext(value="", dbms=_any_server(), cache_bytes=_SMALL_CACHE, servers=1)
     for lever, refusal in survey(context):
-        yield _Finding(
-            name=lever.name,
-            good=refusal is None,
-            text=refusal.reason if refusal else lever.summary,
-            remedy=(refusal.hint or None) if refusal else None,
-        )
+        reason, hint = (refusal.reason, refusal.hint or None) if refusal else (None, None)
+        yield _finding(lever.name, reason, lever.summary, hint)
 
 
 def _any_server() -> ServerDbms:
@@ -219,9 +211,8 @@ def _any_server() -> ServerDbms:
 
 def _terms(session: Session) -> Iterator[_Finding]:
     """Say on which terms this machine can measure."""
-    reason = idle_inhibitor.refusal()
-    text = reason or "CPUs can be kept awake while something is measured"
-    yield _Finding(name="awake", good=reason is None, text=text)
+    good = "CPUs can be kept awake while something is measured"
+    yield _finding("awake", idle_inhibitor.refusal(), good)
     try:
         check_evictable(session.workdir("cold"))
     except HoneError as error:
@@ -232,7 +223,6 @@ def _terms(session: Session) -> Iterator[_Finding]:
 
 def _machine(home: Home, session: Session) -> Iterator[_Finding]:
     machine = read_machine(session.home.root)
-    uncounted = perf_events.why_not_counted()
     yield _Finding(
         name="processor",
         good=machine.cores >= 2,
@@ -240,11 +230,7 @@ def _machine(home: Home, session: Session) -> Iterator[_Finding]:
         remedy=None if machine.cores >= 2 else "on a single core client and server compete",
     )
     yield _Finding(name="memory", good=True, text=size(machine.memory_bytes))
-    yield _Finding(
-        name="counters",
-        good=uncounted is None,
-        text=uncounted or "instructions can be counted",
-    )
+    yield _finding("counters", perf_events.why_not_counted(), "instructions can be counted")
     powersave = machine.governor == "powersave"
     yield _Finding(
         name="governor",
