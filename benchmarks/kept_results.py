@@ -22,7 +22,7 @@ from pathlib import Path
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
 from dbhone.report.page import with_published
-from dbhone.tuner.ended_runs import runs_up_to
+from dbhone.tuner.chain import runs_up_to
 from dbhone.tuner.results import page_of
 
 _HERE = Path(__file__).resolve().parents[1]

@@ -14,9 +14,9 @@ from tests.tuner.searches import TRUE, request, search
 
 def test_the_saved_report_of_a_searchs_winner_still_tells_of_the_search(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
-    finished, _ = search(request(), TRUE)
+    chain, _ = search(request(), TRUE)
     with open_session(home), Store.open(home.database) as store:
-        for ended in finished:
+        for ended in chain.runs:
             number = keep(store, ended.run, ended.samples)
     invoke(home, "rename", "last", "our fastest")
     saved = (home.runs / str(number) / "report.html").read_text(encoding="utf-8")

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dbhone.dbms.base import load_dbms
+from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
 from dbhone.measurement.record import Role
-from dbhone.tuner.ended_runs import EndedRun
+from dbhone.tuner.chain import Chain, EndedRun, Purpose, read_run_name
 from dbhone.tuner.request import Request
-from dbhone.tuner.run_name import StageKind
-from dbhone.tuner.search import Decision, next_stage
+from dbhone.tuner.search import Decision, next_run
 from dbhone.tuner.space import Candidate
-from dbhone.tuner.stages import Stage
 from dbhone.verification.outcome import Grade
 from tests.report.sample_run import SUBJECTS, Shape, a_run, samples, subject
 
@@ -43,24 +42,41 @@ def request_for_servers(**changes: object) -> Request:
     return request(**of_server | {"train": ("point-query",)} | changes)
 
 
+def purpose_of(experiment: Experiment) -> Purpose:
+    """Return what a run of a search is for."""
+    name = read_run_name(experiment.name)
+    assert name is not None
+    return name.purpose
+
+
+def candidates_of(experiment: Experiment) -> list[str]:
+    """Return the names of the candidates that a run measures."""
+    return [each.name for each in experiment.subjects if each.role is Role.CANDIDATE]
+
+
 def ended(
-    stage: Stage,
+    experiment: Experiment,
     effects: dict[str, tuple[float, float]],
     broken: tuple[str, ...] = (),
     blocks: int | None = None,
 ) -> EndedRun:
-    """Return the run of a stage as if it had been made: with these true ratios."""
+    """Return the run of an experiment as if it had been made: with these true ratios."""
     known = {each.name: each for each in SUBJECTS}
     own = [
-        known.get(candidate.name) or subject(candidate.name, role=Role.CANDIDATE)
-        for candidate in stage.candidates
+        known.get(name) or subject(name, role=Role.CANDIDATE) for name in candidates_of(experiment)
     ]
-    first, usual = (SUBJECTS[:2], 14) if stage.kind is StageKind.CONFIRM else (SUBJECTS[:1], 6)
+    confirms = purpose_of(experiment) is Purpose.CONFIRM
+    first, usual = (SUBJECTS[:2], 14) if confirms else (SUBJECTS[:1], 6)
     subjects = (
         *first,
         *(replace(each, broken="it crashed" if each.name in broken else None) for each in own),
     )
-    run = a_run(subjects=subjects, experiment=stage.text, experiment_name=stage.name, seconds=300.0)
+    run = a_run(
+        subjects=subjects,
+        experiment=experiment.text,
+        experiment_name=experiment.name,
+        seconds=300.0,
+    )
     measured = tuple(each for each in subjects if each.name not in broken)
     found = samples(replace(run, subjects=measured), Shape(effects=effects, blocks=blocks or usual))
     return EndedRun(run=run, samples=found)
@@ -68,11 +84,12 @@ def ended(
 
 def search(
     asked: Request, effects: dict[str, tuple[float, float]], broken: tuple[str, ...] = ()
-) -> tuple[list[EndedRun], Decision]:
-    finished: list[EndedRun] = []
+) -> tuple[Chain, Decision]:
+    chain = Chain()
     for _ in range(20):
-        stage = next_stage(asked, finished)
-        if isinstance(stage, Decision):
-            return finished, stage
-        finished.append(ended(stage, effects, broken if stage.kind is StageKind.CONFIRM else ()))
+        following = next_run(asked, chain)
+        if isinstance(following, Decision):
+            return chain, following
+        breaks = broken if purpose_of(following) is Purpose.CONFIRM else ()
+        chain = Chain((*chain.runs, ended(following, effects, breaks)))
     raise AssertionError("the search does not end")

@@ -15,8 +15,8 @@ from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import WorkloadOptions
 from dbhone.measurement.machine import read_machine
 from dbhone.source.tree import SourceTree
+from dbhone.tuner.experiments import rung
 from dbhone.tuner.inputs import inputs_of
-from dbhone.tuner.stages import rung
 from tests.tuner.searches import request
 
 LOG = Path(__file__).parents[1] / "golden" / "capture" / "postgresql-15-csvlog.csv"
@@ -41,7 +41,7 @@ def first_run(suite: Path | None, data: Path | None = None, train: str = "main")
     )
     dbms = load_dbms("sqlite" if suite is None else "postgresql")
     asked = request(dbms=dbms, source=dbms.reference, workload=workload, train=(train,))
-    return rung(asked, asked.candidates, 0, 600.0).experiment()
+    return rung(asked, asked.candidates, 0, 600.0)
 
 
 def test_another_source_tree_makes_another_search() -> None:

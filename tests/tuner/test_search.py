@@ -1,5 +1,6 @@
 """What a search does next, by what its runs have found."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -18,16 +19,31 @@ from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
 from dbhone.session import open_session
-from dbhone.tuner.ended_runs import EndedRun, begun_elsewhere, has_ended, runs_named
+from dbhone.tuner.chain import Chain, EndedRun, Purpose, has_ended, runs_named
+from dbhone.tuner.experiments import rung
 from dbhone.tuner.inputs import Inputs
 from dbhone.tuner.request import Request
 from dbhone.tuner.results import all_tried, page_of, results, waterfall
-from dbhone.tuner.run_name import StageKind
-from dbhone.tuner.search import Decision, keep_rejection, next_stage, only_loses, run_search
+from dbhone.tuner.search import (
+    Decision,
+    begun_elsewhere,
+    keep_rejection,
+    next_run,
+    only_loses,
+    run_search,
+)
 from dbhone.tuner.space import Candidate
-from dbhone.tuner.stages import Stage, rung
 from dbhone.verification.outcome import Grade
-from tests.tuner.searches import NAMES, TRUE, ended, request, request_for_servers, search
+from tests.tuner.searches import (
+    NAMES,
+    TRUE,
+    candidates_of,
+    ended,
+    purpose_of,
+    request,
+    request_for_servers,
+    search,
+)
 
 INPUTS = Inputs(source="1" * 64, machine="this")
 
@@ -57,17 +73,17 @@ class PretendedStore:
         return self._found[number - 1]
 
 
-def stored(finished: list[EndedRun]) -> tuple[list[Run], Store]:
+def stored(finished: Sequence[EndedRun]) -> tuple[list[Run], Store]:
     """Return the runs of a search with their numbers, and a store that holds them."""
     runs = [replace(one.run, id=number) for number, one in enumerate(finished, start=1)]
     return runs, cast(Store, PretendedStore(runs, [one.samples for one in finished]))
 
 
-def stage_after(asked: Request, finished: list[EndedRun]) -> Stage:
+def run_after(asked: Request, *finished: EndedRun) -> Experiment:
     """Return the run that comes next in a search that has not ended."""
-    stage = next_stage(asked, finished)
-    assert isinstance(stage, Stage)
-    return stage
+    following = next_run(asked, Chain(finished))
+    assert isinstance(following, Experiment)
+    return following
 
 
 def winner_of(decision: Decision) -> str | None:
@@ -75,8 +91,7 @@ def winner_of(decision: Decision) -> str | None:
 
 
 def test_the_first_rung_measures_all_candidates_and_what_promises_most_comes_first() -> None:
-    stage = stage_after(request(), [])
-    experiment = parse(stage.text, name=stage.name)
+    experiment = run_after(request())
     assert [each.name for each in experiment.subjects] == ["rel", *NAMES]
     assert all(each.optional for each in experiment.subjects[1:])
     assert experiment.design.max_blocks == 3
@@ -84,25 +99,25 @@ def test_the_first_rung_measures_all_candidates_and_what_promises_most_comes_fir
 
 
 def test_the_best_wins_by_a_run_of_its_own_with_another_seed_verified() -> None:
-    finished, decision = search(request(), TRUE)
+    chain, decision = search(request(), TRUE)
     assert winner_of(decision) == "lto+pgo"
-    assert decision.confirmed is finished[-1]
-    last = parse(finished[-1].run.experiment, name="last")
+    assert decision.confirmed is chain.runs[-1]
+    last = parse(chain.runs[-1].run.experiment, name="last")
     assert [each.name for each in last.subjects] == ["rel", "control", "lto+pgo"]
     assert last.verification is Grade.SMOKE
-    seeds = [parse(each.run.experiment, name="x").design.seed for each in finished]
+    seeds = [parse(each.run.experiment, name="x").design.seed for each in chain.runs]
     assert len(set(seeds)) == len(seeds)
 
 
 def test_where_the_best_did_other_work_the_next_best_is_measured_afresh() -> None:
     asked = request()
-    finished = [ended(stage_after(asked, []), TRUE)]
-    confirmed = ended(stage_after(asked, finished), TRUE)
+    first = ended(run_after(asked), TRUE)
+    confirmed = ended(run_after(asked, first), TRUE)
     refused = Warning(code="many-refused", text="", subject="lto+pgo")
-    finished.append(replace(confirmed, run=replace(confirmed.run, warnings=(refused,))))
-    stage = stage_after(asked, finished)
-    assert [each.name for each in stage.candidates] == ["pgo"]
-    decision = next_stage(asked, [*finished, ended(stage, TRUE)])
+    second = replace(confirmed, run=replace(confirmed.run, warnings=(refused,)))
+    following = run_after(asked, first, second)
+    assert candidates_of(following) == ["pgo"]
+    decision = next_run(asked, Chain((first, second, ended(following, TRUE))))
     assert isinstance(decision, Decision)
     assert winner_of(decision) == "pgo"
     assert decision.rejected == {
@@ -112,19 +127,17 @@ def test_where_the_best_did_other_work_the_next_best_is_measured_afresh() -> Non
 
 def test_candidates_that_are_close_are_measured_in_another_rung() -> None:
     close = TRUE | {"pgo": (1.3, 1.4)}
-    kinds = [each.kind for each in search(request(), close)[0]]
-    assert kinds.count(StageKind.CHOOSE) > 1
-    assert [each.kind for each in search(request(), TRUE)[0]] == [
-        StageKind.CHOOSE,
-        StageKind.CONFIRM,
-    ]
+    chain, _ = search(request(), close)
+    assert len(chain.choosing) > 1
+    chain, _ = search(request(), TRUE)
+    assert [each.purpose for each in chain.runs] == [Purpose.CHOOSE, Purpose.CONFIRM]
 
 
 def test_a_winner_that_does_not_answer_right_gives_way_to_the_next_best() -> None:
-    finished, decision = search(request(), TRUE, broken=("lto+pgo",))
+    chain, decision = search(request(), TRUE, broken=("lto+pgo",))
     assert winner_of(decision) == "pgo"
     assert decision.rejected == {"lto+pgo": "it crashed"}
-    statuses = {each.name: each.status for each in all_tried(finished, decision)}
+    statuses = {each.name: each.status for each in all_tried(chain, decision)}
     assert statuses["lto+pgo"] == "rejected: it crashed"
     assert statuses["pgo"] == "measured afresh"
 
@@ -147,25 +160,25 @@ def test_a_larger_loss_would_let_win_only_what_lost_on_a_step() -> None:
         (loses, ("lto+pgo",), False),
         (TRUE, (), False),
     ):
-        first = ended(stage_after(request(), []), TRUE)
-        confirmed = ended(stage_after(request(), [first]), effects, broken)
-        assert only_loses([first, confirmed], "lto+pgo", 0.03) is only
+        first = ended(run_after(request()), TRUE)
+        confirmed = ended(run_after(request(), first), effects, broken)
+        assert only_loses(Chain((first, confirmed)), "lto+pgo", 0.03) is only
 
 
 def test_what_loses_on_a_step_while_choosing_is_not_measured_afresh() -> None:
     close = dict.fromkeys(NAMES, (1.3, 0.8)) | {"lto": (1.25, 1.25)}
-    finished, decision = search(request(), close)
+    chain, decision = search(request(), close)
     assert winner_of(decision) == "lto"
-    (confirmed,) = (one for one in finished if one.kind is StageKind.CONFIRM)
+    (confirmed,) = chain.confirming
     assert confirmed is decision.confirmed
     assert any("times as fast as the base" in reason for reason in decision.rejected.values())
 
 
 def test_one_more_is_measured_afresh_beyond_the_budget_and_then_no_other() -> None:
     hurried = DesignOptions(budget=900, target=0.02, seed=1)
-    finished, decision = search(request(design=hurried), TRUE, broken=NAMES)
+    chain, decision = search(request(design=hurried), TRUE, broken=NAMES)
     assert decision.winner is None
-    assert [one.kind for one in finished].count(StageKind.CONFIRM) == 2
+    assert len(chain.confirming) == 2
     assert set(decision.rejected.values()) == {
         "it crashed",
         "there was no time left to measure it afresh",
@@ -174,16 +187,16 @@ def test_one_more_is_measured_afresh_beyond_the_budget_and_then_no_other() -> No
 
 def test_where_nothing_is_faster_nothing_wins() -> None:
     slower = dict.fromkeys(NAMES, (0.9, 0.9))
-    finished, decision = search(request(), slower)
+    chain, decision = search(request(), slower)
     assert decision == Decision(winner=None, confirmed=None)
-    assert all(each.kind is StageKind.CHOOSE for each in finished)
+    assert not chain.confirming
 
 
 def test_levers_are_tried_on_the_best_build_only() -> None:
     asked = request_for_servers(levers=("jemalloc",))
-    first = ended(stage_after(asked, []), TRUE)
-    stage = stage_after(asked, [first])
-    assert [each.name for each in stage.candidates] == ["lto+pgo", "lto+pgo+jemalloc"]
+    first = ended(run_after(asked), TRUE)
+    following = run_after(asked, first)
+    assert candidates_of(following) == ["lto+pgo", "lto+pgo+jemalloc"]
 
 
 def test_a_lever_that_the_machine_lacks_takes_no_part_and_keeps_the_search_the_same() -> None:
@@ -191,8 +204,8 @@ def test_a_lever_that_the_machine_lacks_takes_no_part_and_keeps_the_search_the_s
     asked = request_for_servers(levers=levers)
     without = replace(asked, left_out={"jemalloc": "it is not installed"})
     assert without.name == asked.name
-    stage = stage_after(without, [ended(stage_after(asked, []), TRUE)])
-    assert [each.name for each in stage.candidates] == ["lto+pgo", "lto+pgo+tcmalloc"]
+    following = run_after(without, ended(run_after(asked), TRUE))
+    assert candidates_of(following) == ["lto+pgo", "lto+pgo+tcmalloc"]
 
 
 def test_a_single_survivor_is_confirmed_at_once_where_no_lever_is_available() -> None:
@@ -200,8 +213,8 @@ def test_a_single_survivor_is_confirmed_at_once_where_no_lever_is_available() ->
         levers=("jemalloc",),
         left_out={"jemalloc": "it is not installed"},
     )
-    stage = stage_after(asked, [ended(stage_after(asked, []), TRUE)])
-    assert stage.kind is StageKind.CONFIRM
+    following = run_after(asked, ended(run_after(asked), TRUE))
+    assert purpose_of(following) is Purpose.CONFIRM
 
 
 def test_levers_are_not_tried_where_they_leave_too_little_time_for_the_survivors() -> None:
@@ -209,16 +222,16 @@ def test_levers_are_not_tried_where_they_leave_too_little_time_for_the_survivors
     asked = request_for_servers(
         levers=("jemalloc", "tcmalloc", "mimalloc", "huge-pages"),
     )
-    first = ended(stage_after(asked, []), close)
+    first = ended(run_after(asked), close)
     block = first.block_seconds
     left = 4 * 3 * block  # Three blocks of three subjects fit, three of seven do not.
     budget = (first.run.seconds + left) / 0.7
     hurried = replace(asked, design=replace(asked.design, budget=budget))
     hurried = replace(hurried, grade=Grade.ANSWERS)
-    stage = stage_after(hurried, [first])
-    assert {each.name for each in stage.candidates} == {"lto+pgo", "pgo"}
-    ample = stage_after(replace(hurried, design=asked.design), [first])
-    assert len(ample.candidates) == 6
+    following = run_after(hurried, first)
+    assert set(candidates_of(following)) == {"lto+pgo", "pgo"}
+    ample = run_after(replace(hurried, design=asked.design), first)
+    assert len(candidates_of(ample)) == 6
 
 
 def test_a_candidate_of_a_long_name_is_measured_with_levers_that_make_it_longer() -> None:
@@ -227,19 +240,20 @@ def test_a_candidate_of_a_long_name_is_measured_with_levers_that_make_it_longer(
         candidates=(long,),
         levers=("huge-pages", "jemalloc"),
     )
-    first = ended(stage_after(asked, []), {long.name: (1.3, 1.4)})
-    stage = stage_after(asked, [first])
-    names = [each.name for each in stage.candidates]
-    assert [each.name for each in stage.experiment().subjects[1:]] == names
+    first = ended(run_after(asked), {long.name: (1.3, 1.4)})
+    following = run_after(asked, first)
+    names = candidates_of(following)
+    assert [each.name for each in following.subjects[1:]] == names
     assert [name.rpartition("+")[2] for name in names] == ["bolt", "huge-pages", "jemalloc"]
-    assert next_stage(asked, [first, ended(stage, dict.fromkeys(names, (1.3, 1.4)))])
+    second = ended(following, dict.fromkeys(names, (1.3, 1.4)))
+    assert next_run(asked, Chain((first, second)))
 
 
 def test_without_time_for_another_rung_the_best_so_far_is_confirmed() -> None:
     close = TRUE | {"pgo": (1.3, 1.4)}
     asked = request(design=DesignOptions(budget=570, target=0.02, seed=1))
-    stage = stage_after(asked, [ended(stage_after(asked, []), close)])
-    assert stage.kind is StageKind.CONFIRM
+    following = run_after(asked, ended(run_after(asked), close))
+    assert purpose_of(following) is Purpose.CONFIRM
 
 
 def test_a_search_of_something_else_is_another_chain_of_runs() -> None:
@@ -258,10 +272,10 @@ def test_a_search_of_something_else_is_another_chain_of_runs() -> None:
 
 
 def test_a_run_whose_candidates_all_broke_has_ended_and_a_cut_off_one_has_not() -> None:
-    stage = stage_after(request(), [ended(stage_after(request(), []), TRUE)])
-    run = ended(stage, TRUE, broken=("lto+pgo",)).run
+    following = run_after(request(), ended(run_after(request()), TRUE))
+    run = ended(following, TRUE, broken=("lto+pgo",)).run
     assert has_ended(replace(run, state=RunState.FAILED))
-    whole = ended(stage, TRUE).run
+    whole = ended(following, TRUE).run
     assert has_ended(whole)
     assert not has_ended(replace(whole, state=RunState.FAILED))
     assert not has_ended(replace(whole, state=RunState.RUNNING))
@@ -269,21 +283,21 @@ def test_a_run_whose_candidates_all_broke_has_ended_and_a_cut_off_one_has_not() 
 
 def test_a_rung_of_which_nothing_is_left_has_ended_and_what_was_sound_before_is_confirmed() -> None:
     asked = request_for_servers(levers=("jemalloc",))
-    first = ended(stage_after(asked, []), TRUE)
-    stage = stage_after(asked, [first])
-    second = ended(stage, TRUE, broken=("lto+pgo", "lto+pgo+jemalloc"))
+    first = ended(run_after(asked), TRUE)
+    following = run_after(asked, first)
+    second = ended(following, TRUE, broken=("lto+pgo", "lto+pgo+jemalloc"))
     run = replace(second.run, state=RunState.FAILED)
     lacking = Warning(code=Code.LEFT_OUT, text="", subject="lto+pgo+jemalloc")
     described = tuple(each for each in run.subjects if each.name != lacking.subject)
     assert not has_ended(replace(run, subjects=described))
     run = replace(run, subjects=described, warnings=(lacking,))
     assert has_ended(run)
-    confirming = stage_after(asked, [first, replace(second, run=run)])
-    assert [each.name for each in confirming.candidates] == ["pgo"]
+    confirming = run_after(asked, first, replace(second, run=run))
+    assert candidates_of(confirming) == ["pgo"]
 
 
 def test_a_run_whose_candidates_were_all_left_out_is_tried_again() -> None:
-    run = ended(stage_after(request(), []), TRUE, broken=NAMES).run
+    run = ended(run_after(request()), TRUE, broken=NAMES).run
     lacking = tuple(Warning(code=Code.LEFT_OUT, text="", subject=name) for name in NAMES)
     failed = replace(run, state=RunState.FAILED, subjects=run.subjects[:1], warnings=lacking)
     assert not has_ended(failed)
@@ -291,7 +305,7 @@ def test_a_run_whose_candidates_were_all_left_out_is_tried_again() -> None:
 
 def test_a_run_that_was_cut_off_goes_on_before_another_is_made(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
-    asked, look = request(inputs=INPUTS), lambda: INPUTS
+    asked, look = request(inputs=INPUTS), lambda _: INPUTS
     executed: list[tuple[str, int]] = []
 
     def execute(experiment: Experiment, run: Run) -> None:
@@ -326,7 +340,7 @@ def test_a_run_whose_builds_took_all_of_its_budget_is_given_time_to_measure_them
         store.update_run(run.id, state=RunState.DONE)
 
     with open_session(home) as session, Store.open(home.database) as store:
-        run_search(request(inputs=INPUTS), session, store, execute, lambda: INPUTS)
+        run_search(request(inputs=INPUTS), session, store, execute, lambda _: INPUTS)
         assert store.run(1).design.budget_seconds == budgets[1]
     first, second = budgets
     assert first < 3600
@@ -352,17 +366,17 @@ def test_what_has_changed_since_a_search_began_is_noticed_before_the_next_run(
         executed.append(run.id)
         store.update_run(run.id, state=RunState.DONE)
 
-    def always_another(asked: Request, finished: list[EndedRun]) -> Stage:
-        return rung(asked, asked.candidates, len(finished), 600.0)
+    def always_another(asked: Request, chain: Chain) -> Experiment:
+        return rung(asked, asked.candidates, len(chain.runs), 600.0)
 
-    monkeypatch.setattr("dbhone.tuner.search.next_stage", always_another)
+    monkeypatch.setattr("dbhone.tuner.search.next_run", always_another)
     with open_session(home) as session, Store.open(home.database) as store:
         with pytest.raises(UsageError, match=f"the {changed} is no longer what it was") as error:
-            run_search(request(inputs=INPUTS), session, store, execute, lambda: now)
+            run_search(request(inputs=INPUTS), session, store, execute, lambda _: now)
         assert executed == [1]
         assert "the same command again begins another search" in (error.value.hint or "")
         with pytest.raises(UsageError):
-            run_search(request(inputs=now), session, store, execute, lambda: INPUTS)
+            run_search(request(inputs=now), session, store, execute, lambda _: INPUTS)
         assert executed == [1, 2]
 
 
@@ -381,7 +395,7 @@ def test_a_search_on_another_machine_or_kernel_begins_again_and_the_earlier_one_
         with pytest.raises(KeyboardInterrupt):
             machine = read_machine().fingerprint
             before = request(inputs=replace(INPUTS, machine=machine))
-            run_search(before, session, store, interrupted, lambda: INPUTS)
+            run_search(before, session, store, interrupted, lambda _: INPUTS)
         assert runs_named(asked.name, store) == []
         earlier = begun_elsewhere(asked, store)
         assert earlier is not None
@@ -389,25 +403,25 @@ def test_a_search_on_another_machine_or_kernel_begins_again_and_the_earlier_one_
         assert begun_elsewhere(before, store) is None
         assert begun_elsewhere(replace(asked, tolerated=0.5), store) is None
         with pytest.raises(KeyboardInterrupt):
-            run_search(asked, session, store, interrupted, lambda: INPUTS)
+            run_search(asked, session, store, interrupted, lambda _: INPUTS)
         assert len(runs_named(asked.name, store)) == 1
 
 
 def test_the_waterfall_goes_from_the_base_to_the_winner_by_what_was_measured() -> None:
-    finished, decision = search(request(), TRUE)
+    chain, decision = search(request(), TRUE)
     assert decision.winner is not None
-    stages = waterfall(finished, decision.winner)
+    stages = waterfall(chain, decision.winner)
     assert [each.stage for each in stages] == ["lto", "pgo"]
     assert stages[0].ratio * stages[1].ratio == pytest.approx(1.3, rel=0.03)
     assert all(each.low is not None and each.low <= each.ratio for each in stages)
 
 
 def test_the_page_of_the_winner_tells_of_the_search() -> None:
-    finished, decision = search(request(), TRUE, broken=("lto+pgo",))
-    runs, store = stored(finished)
+    chain, decision = search(request(), TRUE, broken=("lto+pgo",))
+    runs, store = stored(chain.runs)
     assert page_of(runs[0], store).search is None
     page = page_of(runs[-1], store)
-    assert page.search == results(finished, decision)
+    assert page.search == results(chain, decision)
     html = render(page, "html").decode()
     assert "What each stage brought" in html
     assert "rejected: it crashed" in html
@@ -415,8 +429,8 @@ def test_the_page_of_the_winner_tells_of_the_search() -> None:
 
 
 def test_a_winner_whose_choosing_runs_were_deleted_has_a_page_without_the_search() -> None:
-    finished, _ = search(request(), TRUE)
-    (winner,), store = stored(finished[-1:])
+    chain, _ = search(request(), TRUE)
+    (winner,), store = stored(chain.runs[-1:])
     page = page_of(winner, store)
     assert page.winner is not None
     assert page.search is None
@@ -426,19 +440,19 @@ def test_a_candidate_whose_rung_was_deleted_wins_nothing_and_the_search_goes_on(
     asked = request_for_servers(levers=("jemalloc",))
     lever = "lto+pgo+jemalloc"
     faster = TRUE | {lever: (1.5, 1.6)}
-    first = ended(stage_after(asked, []), faster)
-    second = ended(stage_after(asked, [first]), faster)
-    confirmed = ended(stage_after(asked, [first, second]), faster)
+    first = ended(run_after(asked), faster)
+    second = ended(run_after(asked, first), faster)
+    confirmed = ended(run_after(asked, first, second), faster)
     assert confirmed.confirmed == lever
-    stage = stage_after(asked, [first, confirmed])
-    assert [each.name for each in stage.candidates] == ["lto+pgo"]
-    assert stage.name != confirmed.run.experiment_name
+    following = run_after(asked, first, confirmed)
+    assert candidates_of(following) == ["lto+pgo"]
+    assert following.name != confirmed.run.experiment_name
 
 
 def test_the_page_of_a_rejected_candidate_has_no_winner_and_says_why() -> None:
     loses = TRUE | {"lto+pgo": (1.3, 0.8)}
     allowed, _ = search(request(tolerated=0.99), loses)
-    runs, store = stored(allowed)
+    runs, store = stored(allowed.runs)
     assert page_of(runs[-1], store).winner is not None
     rejected = keep_rejection(request(), runs[-1], store)
     page = page_of(rejected, store)
@@ -453,22 +467,23 @@ def test_the_page_of_a_rejected_candidate_has_no_winner_and_says_why() -> None:
 
 def test_a_confirming_run_that_another_command_ended_gets_its_warning(tmp_path: Path) -> None:
     asked = request(design=DesignOptions(budget=900, target=0.02, seed=1))
-    finished, _ = search(asked, TRUE, broken=NAMES)
-    runs, store = stored(finished)
+    chain, _ = search(asked, TRUE, broken=NAMES)
+    runs, store = stored(chain.runs)
 
     def execute(experiment: Experiment, run: Run) -> None:
         raise AssertionError(f"{experiment.name} has ended as run {run.id}")
 
     with open_session(Home(tmp_path / "home")) as session:
-        run_search(asked, session, store, execute, lambda: INPUTS)
+        run_search(asked, session, store, execute, lambda _: INPUTS)
     assert [dict(run.rejected) for run in runs] == [
-        {one.confirmed: "it crashed"} if one.kind is StageKind.CONFIRM else {} for one in finished
+        {one.confirmed: "it crashed"} if one.purpose is Purpose.CONFIRM else {}
+        for one in chain.runs
     ]
 
 
 def test_a_rejection_is_withdrawn_once_nothing_speaks_against_the_candidate_any_more() -> None:
-    finished, _ = search(request(), TRUE)
-    last = finished[-1]
+    chain, _ = search(request(), TRUE)
+    last = chain.runs[-1]
     other = Warning(code=Code.REJECTED, text="it crashed", subject="pgo")
     stale = Warning(code=Code.REJECTED, text="a test failed", subject=last.confirmed)
     run = replace(last.run, warnings=(*last.run.warnings, other, stale))
@@ -478,18 +493,18 @@ def test_a_rejection_is_withdrawn_once_nothing_speaks_against_the_candidate_any_
 
 
 def test_a_run_that_nothing_speaks_against_gets_no_warning() -> None:
-    finished, _ = search(request(), TRUE)
-    runs, store = stored(finished)
+    chain, _ = search(request(), TRUE)
+    runs, store = stored(chain.runs)
     for run in tuple(runs):
         assert keep_rejection(request(), run, store) is run
 
 
 def test_what_was_left_out_is_told_with_its_reason() -> None:
-    finished, decision = search(request(), TRUE)
+    chain, decision = search(request(), TRUE)
     warning = Warning(code="left-out", text="clang was left out: no clang", subject="clang")
     kept = (left_out_warning("bolt", "no BOLT"), warning)
-    first = replace(finished[0], run=replace(finished[0].run, warnings=kept))
-    rows = {each.name: each.status for each in all_tried([first, *finished[1:]], decision)}
+    first = replace(chain.runs[0], run=replace(chain.runs[0].run, warnings=kept))
+    rows = {each.name: each.status for each in all_tried(Chain((first, *chain.runs[1:])), decision)}
     assert rows["clang"] == "no clang"
     assert rows["bolt"] == "no BOLT"
 
@@ -502,14 +517,14 @@ def test_the_first_run_keeps_what_was_left_out_of_the_search(
     def execute(_: Experiment, run: Run) -> None:
         store.update_run(run.id, state=RunState.DONE)
 
-    def two_rungs(asked: Request, finished: list[EndedRun]) -> Stage | Decision:
-        if len(finished) < 2:
-            return rung(asked, asked.candidates, len(finished), 600.0)
+    def two_rungs(asked: Request, chain: Chain) -> Experiment | Decision:
+        if len(chain.runs) < 2:
+            return rung(asked, asked.candidates, len(chain.runs), 600.0)
         return Decision(winner=None, confirmed=None)
 
-    monkeypatch.setattr("dbhone.tuner.search.next_stage", two_rungs)
+    monkeypatch.setattr("dbhone.tuner.search.next_run", two_rungs)
     asked = request(inputs=INPUTS, left_out={"lto+bolt": "no BOLT"})
     with open_session(home) as session, Store.open(home.database) as store:
-        run_search(asked, session, store, execute, lambda: INPUTS)
+        run_search(asked, session, store, execute, lambda _: INPUTS)
         kept = [run.warnings for run in runs_named(asked.name, store)]
     assert kept == [(left_out_warning("lto+bolt", "no BOLT"),), ()]

@@ -18,8 +18,8 @@ from dbhone.experiment.goals import foresee_dbms
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
 from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import KnownVersions
+from dbhone.tuner.chain import search_name
 from dbhone.tuner.inputs import Inputs
-from dbhone.tuner.run_name import search_name
 from dbhone.tuner.space import Candidate, find_space
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import expected_seconds, usual_grade

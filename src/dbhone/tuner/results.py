@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Set
 
 from dbhone.analysis.selection import stage_ratio
 from dbhone.compilation.inputs import USUAL_COMPILER
@@ -17,9 +17,8 @@ from dbhone.measurement.series import Observation
 from dbhone.measurement.store import Store
 from dbhone.report.page import Page, build_page
 from dbhone.report.search import CandidateResult, Search, StageGain
-from dbhone.tuner.ended_runs import EndedRun, of_kind, tried
-from dbhone.tuner.run_name import StageKind
-from dbhone.tuner.search import Decision, ranking, scores, search_of
+from dbhone.tuner.chain import Chain
+from dbhone.tuner.search import Decision, search_of
 from dbhone.tuner.space import BASE, Candidate
 
 _ORDER = ("lto", "cspgo", "pgo", "bolt")
@@ -33,26 +32,24 @@ def page_of(run: Run, store: Store, observations: tuple[Observation, ...] = ()) 
     return page if found is None else dataclasses.replace(page, search=results(*found))
 
 
-def results(finished: Sequence[EndedRun], decision: Decision) -> Search:
+def results(chain: Chain, decision: Decision) -> Search:
     """Return what a search found."""
-    stages = () if decision.winner is None else waterfall(finished, decision.winner)
-    return Search(tried=all_tried(finished, decision), stages=stages)
+    stages = () if decision.winner is None else waterfall(chain, decision.winner)
+    return Search(tried=all_tried(chain, decision), stages=stages)
 
 
-def all_tried(finished: Sequence[EndedRun], decision: Decision) -> tuple[CandidateResult, ...]:
+def all_tried(chain: Chain, decision: Decision) -> tuple[CandidateResult, ...]:
     """Return all candidates, the best first, and then those that were not measured."""
-    choosing = of_kind(finished, StageKind.CHOOSE)
-    ranked = ranking(choosing)
     rows = [
         CandidateResult(
             name=standing.name,
             ratio=standing.ratio,
             blocks=standing.blocks,
-            status=_status(standing.name, standing.beaten, choosing, decision),
+            status=_status(standing.name, standing.beaten, chain, decision),
         )
-        for standing in ranked
+        for standing in chain.ranking
     ]
-    unmeasured = dict(_absent(choosing, {standing.name for standing in ranked}))
+    unmeasured = dict(_absent(chain, {standing.name for standing in chain.ranking}))
     rows += [
         CandidateResult(name=name, ratio=None, blocks=0, status=why)
         for name, why in unmeasured.items()
@@ -60,18 +57,17 @@ def all_tried(finished: Sequence[EndedRun], decision: Decision) -> tuple[Candida
     return tuple(rows)
 
 
-def waterfall(finished: Sequence[EndedRun], best: Candidate) -> tuple[StageGain, ...]:
+def waterfall(chain: Chain, best: Candidate) -> tuple[StageGain, ...]:
     """Return what each stage brought on the way from the base to a candidate, as far as measured.
 
     Each stage is a candidate that has one word more; what was not measured by itself is one stage
     with what comes after it.
     """
-    choosing = of_kind(finished, StageKind.CHOOSE)
-    known = scores(choosing)
+    known = chain.scores
     if best.name not in known:
         return ()
     measured = {
-        candidate: known[name] for name, candidate in tried(choosing).items() if name in known
+        candidate: known[name] for name, candidate in chain.candidates.items() if name in known
     }
     zero = known[best.name] * 0.0
     stages: list[StageGain] = []
@@ -94,20 +90,19 @@ def waterfall(finished: Sequence[EndedRun], best: Candidate) -> tuple[StageGain,
     return tuple(stages)
 
 
-def _status(name: str, beaten: bool, choosing: Sequence[EndedRun], decision: Decision) -> str:
+def _status(name: str, beaten: bool, chain: Chain, decision: Decision) -> str:
     if name in decision.rejected:
         return f"rejected: {decision.rejected[name]}"
     if decision.winner is not None and name == decision.winner.name:
         return "measured afresh"
-    last = choosing[-1]
-    if name in last.samples.subjects:
+    if name in chain.choosing[-1].samples.subjects:
         return "not the best" if not beaten else "certainly worse"
     return "dropped: certainly worse" if beaten else "dropped: among the worse half"
 
 
-def _absent(choosing: Sequence[EndedRun], measured: Set[str]) -> Iterator[tuple[str, str]]:
+def _absent(chain: Chain, measured: Set[str]) -> Iterator[tuple[str, str]]:
     """Yield each candidate that has no figure, with the reason."""
-    for ended in choosing:
+    for ended in chain.choosing:
         for warning in ended.run.warnings:
             name = warning.subject
             if warning.code == Code.LEFT_OUT and name is not None and name not in measured:

@@ -9,21 +9,14 @@ with a search is to ask once more what comes next.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from dbhone.analysis.ceiling import overall_ceiling
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.judged_steps import judged_steps
 from dbhone.analysis.levels import find_levels
-from dbhone.analysis.selection import (
-    Standing,
-    block_scores,
-    blocks_of_rung,
-    pooled,
-    standings,
-    survivors,
-)
+from dbhone.analysis.selection import Standing, blocks_of_rung, survivors
 from dbhone.analysis.trust import doing_other_work
 from dbhone.analysis.verdict import MINIMUM_BLOCKS, Effect, Verdict
 from dbhone.analysis.warnings import refused
@@ -33,23 +26,21 @@ from dbhone.experiment.model import Experiment
 from dbhone.experiment.participants import left_out_warning
 from dbhone.experiment.run_lifecycle import begin, take_over
 from dbhone.measurement.record import Code, Run, Warning
-from dbhone.measurement.sample_array import Array
 from dbhone.measurement.store import Store
 from dbhone.session import Session
-from dbhone.tuner.ended_runs import (
+from dbhone.tuner.chain import (
+    Chain,
     EndedRun,
-    finished_of,
+    Purpose,
     has_ended,
-    of_kind,
     runs_named,
     runs_up_to,
-    tried,
+    search_of_run,
 )
+from dbhone.tuner.experiments import confirmation, rung
 from dbhone.tuner.inputs import Inputs
 from dbhone.tuner.request import Request
-from dbhone.tuner.run_name import StageKind
 from dbhone.tuner.space import BASE, Candidate
-from dbhone.tuner.stages import Stage, confirmation, rung
 from dbhone.verification.verify import expected_seconds
 
 _RUNGS = 3
@@ -67,6 +58,8 @@ _PREPARING_AGAIN = 60.0
 
 Execute = Callable[[Experiment, Run], object]
 """Executes a run of an experiment."""
+Look = Callable[[Experiment], Inputs]
+"""Says what the source, the user's files and the machine are by now, for a run to be made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,68 +75,42 @@ class Decision:
     rejected: Mapping[str, str] = field(default_factory=dict)
 
 
-def next_stage(request: Request, finished: Sequence[EndedRun]) -> Stage | Decision:
-    """Return the run that comes next, or how the search ended. ``finished`` are in their order."""
-    choosing, confirming = (
-        of_kind(finished, kind) for kind in (StageKind.CHOOSE, StageKind.CONFIRM)
-    )
-    left = request.budget - sum(ended.run.seconds for ended in finished)
-    if not choosing:
+def next_run(request: Request, chain: Chain) -> Experiment | Decision:
+    """Return the run that comes next, or how the search ended."""
+    left = request.budget - chain.seconds
+    if not chain.choosing:
         return rung(request, request.candidates, 0, request.for_choosing)
-    if not confirming:
-        stage = _next_rung(request, choosing, left - request.reserve)
-        if stage is not None:
-            return stage
+    if not chain.confirming:
+        another = _next_rung(request, chain, left - request.reserve)
+        if another is not None:
+            return another
     rejected: dict[str, str] = {}
-    by_name = tried(choosing)
+    by_name = chain.candidates
     # The rung that measured another one was deleted.
-    for confirmed in (ended for ended in confirming if ended.confirmed in by_name):
+    for confirmed in (ended for ended in chain.confirming if ended.confirmed in by_name):
         candidate = by_name[confirmed.confirmed]
         reason = objection(confirmed, candidate.name, request.tolerated)
         if reason is None:
-            rejected = _ruled_out(choosing, candidate, request.tolerated) | rejected
+            rejected = _ruled_out(chain, candidate, request.tolerated) | rejected
             return Decision(winner=candidate, confirmed=confirmed, rejected=rejected)
         rejected[candidate.name] = reason
-    least = _least_for_confirming(request, choosing)
-    ranked = ranking(choosing)
-    for standing in ranked:
+    least = _least_for_confirming(request, chain)
+    for standing in chain.ranking:
         if standing.name in rejected or standing.ratio <= 1:
             continue
         candidate = by_name[standing.name]
-        reason = _earlier_objection(choosing, candidate.name, request.tolerated)
-        if reason is None and len(confirming) > _BEYOND_BUDGET and left < least:
+        reason = _earlier_objection(chain, candidate.name, request.tolerated)
+        if reason is None and len(chain.confirming) > _BEYOND_BUDGET and left < least:
             reason = "there was no time left to measure it afresh"
         if reason is None:
             budget = left if left >= least else _AMPLE * least
-            return confirmation(request, candidate, len(confirming), budget)
+            return confirmation(request, candidate, len(chain.confirming), budget)
         rejected[candidate.name] = reason
-    places = {standing.name: place for place, standing in enumerate(ranked)}
+    places = {standing.name: place for place, standing in enumerate(chain.ranking)}
     best_first = sorted(rejected, key=lambda name: places.get(name, len(places)))
     return Decision(
         winner=None, confirmed=None, rejected={name: rejected[name] for name in best_first}
     )
-
-
-def scores(choosing: Sequence[EndedRun]) -> dict[str, Array]:
-    """Return the candidates' log ratios to the base in all blocks of the rungs, by name."""
-    parts = [block_scores(ended.samples, BASE, ended.run.steps) for ended in choosing]
-    return pooled(parts, [len(ended.samples.blocks) for ended in choosing])
-
-
-def ranking(choosing: Sequence[EndedRun]) -> tuple[Standing, ...]:
-    """Return the standings of the candidates that did not break, the best first.
-
-    Who came further in the search goes before who was dropped earlier.
-    """
-    broken = {name for ended in choosing for name in ended.run.broken_subjects}
-    known = scores(choosing)
-    ranked = standings({name: known[name] for name in known if name not in broken})
-    reached = {
-        name: rung_number
-        for rung_number, ended in enumerate(choosing)
-        for name in ended.samples.subjects
-    }
-    return tuple(sorted(ranked, key=lambda standing: -reached[standing.name]))
 
 
 def objection(ended: EndedRun, candidate: str, tolerated: float) -> str | None:
@@ -178,33 +145,31 @@ def objection(ended: EndedRun, candidate: str, tolerated: float) -> str | None:
     )
 
 
-def only_loses(finished: Sequence[EndedRun], candidate: str, tolerated: float) -> bool:
+def only_loses(chain: Chain, candidate: str, tolerated: float) -> bool:
     """Return whether nothing but a loss on a step speaks against a candidate."""
 
     def speaks_against(ended: EndedRun, tolerated: float) -> bool:
         return objection(ended, candidate, tolerated) is not None
 
-    strictly = any(speaks_against(ended, tolerated) for ended in finished)
-    return strictly and not any(speaks_against(ended, _ANY_LOSS) for ended in finished)
+    strictly = any(speaks_against(ended, tolerated) for ended in chain.runs)
+    return strictly and not any(speaks_against(ended, _ANY_LOSS) for ended in chain.runs)
 
 
-def _earlier_objection(
-    choosing: Sequence[EndedRun], candidate: str, tolerated: float
-) -> str | None:
+def _earlier_objection(chain: Chain, candidate: str, tolerated: float) -> str | None:
     """Return why a choosing run rules a candidate out, so that none has to confirm it."""
     reasons = (
         objection(ended, candidate, tolerated)
-        for ended in choosing
+        for ended in chain.choosing
         if candidate in ended.samples.subjects
     )
     return next((reason for reason in reasons if reason is not None), None)
 
 
-def _ruled_out(choosing: Sequence[EndedRun], winner: Candidate, tolerated: float) -> dict[str, str]:
+def _ruled_out(chain: Chain, winner: Candidate, tolerated: float) -> dict[str, str]:
     """Return the candidates that stood before the winner and were ruled out, with the reasons."""
-    names = [standing.name for standing in ranking(choosing)]
+    names = [standing.name for standing in chain.ranking]
     reasons = {
-        name: _earlier_objection(choosing, name, tolerated)
+        name: _earlier_objection(chain, name, tolerated)
         for name in names[: names.index(winner.name)]
     }
     return {name: reason for name, reason in reasons.items() if reason is not None}
@@ -215,25 +180,20 @@ def _is_lost(effect: Effect, tolerated: float) -> bool:
     return certain and (effect.high or 1.0) < 1 - tolerated
 
 
-def _next_rung(request: Request, choosing: Sequence[EndedRun], left: float) -> Stage | None:
+def _next_rung(request: Request, chain: Chain, left: float) -> Experiment | None:
     """Return another rung, None if the choice is made or the time for choosing is spent.
 
     The levers are not tried where they would leave too little time for the builds.
     """
-    last = choosing[-1].samples.subjects
-    ranked = [standing for standing in ranking(choosing) if standing.name in last]
-    number = len(choosing)
-    best = survivors(ranked)
-    if not ranked or number >= _RUNGS:
+    last, number = chain.choosing[-1], len(chain.choosing)
+    ranked = [standing for standing in chain.ranking if standing.name in last.samples.subjects]
+    if not ranked or number >= _RUNGS or _is_at_ceiling(last, ranked[0]):
         return None
-    by_name = tried(choosing)
-    alone = tuple(by_name[name] for name in best)
-    if _is_at_ceiling(choosing[-1], ranked[0]):
-        return None
+    alone = tuple(chain.candidates[name] for name in survivors(ranked))
     levers = request.available_levers if number == 1 else ()
     with_levers = (*alone, *(alone[0].with_lever(word) for word in levers))
     for candidates in (with_levers, alone):
-        seconds = choosing[-1].block_seconds * (len(candidates) + 1)
+        seconds = last.block_seconds * (len(candidates) + 1)
         blocks = min(blocks_of_rung(number), int(left / seconds))
         if len(candidates) > 1 and blocks >= blocks_of_rung(0):
             return rung(request, candidates, number, left, blocks)
@@ -248,12 +208,13 @@ def _is_at_ceiling(ended: EndedRun, best: Standing) -> bool:
     return ceiling is not None and best.ratio >= ceiling * _NEAR_CEILING
 
 
-def _least_for_confirming(request: Request, choosing: Sequence[EndedRun]) -> float:
+def _least_for_confirming(request: Request, chain: Chain) -> float:
     """Return the seconds that a confirming run probably needs, by how fast the base was built."""
-    base = choosing[-1].run.base
+    last = chain.choosing[-1]
+    base = last.run.base
     slowness = 1.0 if base is None else base.build_seconds / request.dbms.build_seconds
     verifying = slowness * expected_seconds(request.dbms.name, request.grade, builds=2)
-    measuring = (MINIMUM_BLOCKS + 1) * 3 * choosing[-1].block_seconds
+    measuring = (MINIMUM_BLOCKS + 1) * 3 * last.block_seconds
     return verifying + measuring + 30.0
 
 
@@ -263,7 +224,7 @@ def keep_rejection(request: Request, run: Run, store: Store) -> Run:
     What spoke against a candidate may have been put right since, as by a repeated verification.
     """
     ended = EndedRun(run=run, samples=store.samples(run.id))
-    if ended.kind is not StageKind.CONFIRM:
+    if ended.purpose is not Purpose.CONFIRM:
         return run
     candidate = ended.confirmed
     reason = objection(ended, candidate, request.tolerated)
@@ -276,39 +237,50 @@ def keep_rejection(request: Request, run: Run, store: Store) -> Run:
     return store.run(run.id)
 
 
-def search_of(run: Run, store: Store) -> tuple[list[EndedRun], Decision] | None:
+def search_of(run: Run, store: Store) -> tuple[Chain, Decision] | None:
     """Return the search whose best candidate a run measured, as far as it came by then.
 
     None for any other run, and where the runs that chose the candidate were deleted.
     """
-    runs = runs_up_to(run, store)
-    if not runs:
+    chain = Chain.of_runs(runs_up_to(run, store), store)
+    if not chain.confirming:
         return None
-    finished = finished_of(runs, store)
-    choosing, confirming = (
-        of_kind(finished, kind) for kind in (StageKind.CHOOSE, StageKind.CONFIRM)
-    )
-    last = confirming[-1]
-    candidate = tried(choosing).get(last.confirmed)
+    *before, last = chain.confirming
+    candidate = chain.candidates.get(last.confirmed)
     if candidate is None:
         return None
     rejected = {
         one.confirmed: objection(one, one.confirmed, 0.0) or "another was measured afresh"
-        for one in confirming[:-1]
+        for one in before
     }
-    rejected = _ruled_out(choosing, candidate, 0.0) | rejected | dict(run.rejected)
+    rejected = _ruled_out(chain, candidate, 0.0) | rejected | dict(run.rejected)
     winner = None if candidate.name in run.rejected else candidate
-    return finished, Decision(winner=winner, confirmed=last, rejected=rejected)
+    return chain, Decision(winner=winner, confirmed=last, rejected=rejected)
+
+
+def begun_elsewhere(request: Request, store: Store) -> Run | None:
+    """Return the last run of a search of the same on another machine or kernel, None without."""
+    assert request.inputs is not None, "the machine of a search is known"
+    for summary in reversed(store.runs()):
+        search = search_of_run(summary.experiment_name)
+        if search is None:
+            continue
+        run = store.run(summary.id)
+        there = dataclasses.replace(request.inputs, machine=run.machine.fingerprint)
+        elsewhere = dataclasses.replace(request, inputs=there)
+        if there != request.inputs and search == elsewhere.name:
+            return run
+    return None
 
 
 def run_search(
-    request: Request, session: Session, store: Store, execute: Execute, look: Callable[[], Inputs]
+    request: Request, session: Session, store: Store, execute: Execute, look: Look
 ) -> Decision:
     """Make run after run until the search has ended; one that was cut off is continued first.
 
     ``execute`` executes a run to its end. A run whose builds took all of its budget is given the
-    time to measure them. ``look`` says before each run but the first what the source, the files
-    and the machine are by then. Raises UsageError if they have changed since the search was named.
+    time to measure them. ``look`` is asked before each run but the first. Raises UsageError if what
+    it says has changed since the search was named.
     The first run keeps what was left out of the search.
     A confirming run that another command ended gets its warning here.
     """
@@ -328,12 +300,12 @@ def run_search(
     executed = bool(unfinished)
     while True:
         ended = [keep_rejection(request, run, store) for run in runs_named(request.name, store)]
-        stage = next_stage(request, finished_of(ended, store))
-        if isinstance(stage, Decision):
-            return stage
+        following = next_run(request, Chain.of_runs(ended, store))
+        if isinstance(following, Decision):
+            return following
         if executed:
-            _check_unchanged(request.inputs, look())
-        experiment = recorded(stage.experiment(), session.home)
+            _check_unchanged(request.inputs, look(following))
+        experiment = recorded(following, session.home)
         run = begin(experiment, session, store)
         if not ended:
             for name, reason in request.left_out.items():

@@ -23,7 +23,7 @@ from dbhone.measurement.record import RunState, Subject
 from dbhone.measurement.store import Store
 from dbhone.report.page import build_page
 from dbhone.session import guarded, in_use, is_alive
-from dbhone.tuner.ended_runs import runs_of_open_searches
+from dbhone.tuner.chain import runs_of_open_searches
 from dbhone.units import listed, size
 from dbhone.untrusted_files import remove_tree
 

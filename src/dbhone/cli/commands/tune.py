@@ -40,13 +40,19 @@ from dbhone.report.terminal import show_table
 from dbhone.session import Session
 from dbhone.source.known_versions import known_versions
 from dbhone.source.tree import kept_tree
-from dbhone.tuner.ended_runs import begun_elsewhere, finished_of, has_ended, runs_named
+from dbhone.tuner.chain import Chain, has_ended, runs_named
+from dbhone.tuner.experiments import check_budget, check_room, confirmation, rung
 from dbhone.tuner.inputs import Inputs, inputs_of
 from dbhone.tuner.request import Request, find_source, make_request
 from dbhone.tuner.results import results
-from dbhone.tuner.search import Decision, keep_rejection, only_loses, run_search
+from dbhone.tuner.search import (
+    Decision,
+    begun_elsewhere,
+    keep_rejection,
+    only_loses,
+    run_search,
+)
 from dbhone.tuner.space import goals_for_more
-from dbhone.tuner.stages import Stage, check_budget, check_room, confirmation, rung
 from dbhone.units import duration
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import check_needs
@@ -155,7 +161,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     if not chosen.force:
         check_budget(request, BuildEstimator(context.home))
     first = rung(request, request.candidates, 0, request.for_choosing)
-    check_users_data(first.experiment())
+    check_users_data(first)
     if chosen.output is not None:
         write_output(chosen.output, first.text, force=chosen.force)
         context.tell(
@@ -169,11 +175,11 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     return _search(context, request, first, chosen)
 
 
-def _search(context: Context, request: Request, first: Stage, chosen: _Options) -> int:
+def _search(context: Context, request: Request, first: Experiment, chosen: _Options) -> int:
     """Search from the ``first`` run on, or continue; tell what was found; return the exit code."""
     with context.session() as session, open_store(context) as store:
-        look = partial(_look, context, first, session)
-        request = dataclasses.replace(request, inputs=look(refresh=chosen.refresh))
+        look = partial(_look, context, session)
+        request = dataclasses.replace(request, inputs=look(first, refresh=chosen.refresh))
         if not runs_named(request.name, store):
             _tell_elsewhere(context, begun_elsewhere(request, store))
             _check(context, request, session, force=chosen.force)
@@ -188,20 +194,20 @@ def _search(context: Context, request: Request, first: Stage, chosen: _Options) 
                 context.tell(labelled("report", str(path)))
 
         decision = run_search(request, session, store, execute, look)
-        finished = finished_of(runs_named(request.name, store), store)
-        found = results(finished, decision)
+        chain = Chain.of_runs(runs_named(request.name, store), store)
+        found = results(chain, decision)
         _tell(context, found)
         if decision.confirmed is None:
             _tell_rejections(context, decision)
             best = next(iter(decision.rejected), "")
-            if only_loses(finished, best, request.tolerated):
+            if only_loses(chain, best, request.tolerated):
                 context.out.print(
                     "If such a step does not matter to you, a larger '--allow-loss' allows more;"
                     " builds are kept."
                 )
             return 1
         page, _ = save_reports(context, decision.confirmed.run, store, found)
-        return _tell_gain(context, page, sum(ended.run.seconds for ended in finished))
+        return _tell_gain(context, page, chain.seconds)
 
 
 def _offer_tools(context: Context, chosen: _Options) -> None:
@@ -237,15 +243,16 @@ def _check(context: Context, request: Request, session: Session, *, force: bool)
     or disk are too small, ToolError where the winner could not be verified.
     """
     alone = confirmation(request, request.candidates[0], 0, request.budget)
-    check(context, alone.experiment(), force=force)
+    check(context, alone, force=force)
     with build_service(context, session) as service:
         check_needs(request.dbms.name, request.grade, test_harness(service))
     check_room(request, BuildEstimator(session.home), session.home)
 
 
-def _look(context: Context, first: Stage, session: Session, *, refresh: bool = False) -> Inputs:
-    """Return what the source and the user's files are now, by a search's first run."""
-    experiment = first.experiment()
+def _look(
+    context: Context, session: Session, experiment: Experiment, *, refresh: bool = False
+) -> Inputs:
+    """Return what the source and the user's files are now, by a run that is to be made."""
     with build_service(context, session, refresh=refresh) as service:
         return inputs_of(experiment, service.tree(experiment.base.inputs.source))
 
@@ -314,8 +321,8 @@ def _as_debian_packages(run: int, winner: Subject) -> str:
     )
 
 
-def _print_plan(context: Context, request: Request, first: Stage) -> None:
-    print_plan(context, first.experiment())
+def _print_plan(context: Context, request: Request, first: Experiment) -> None:
+    print_plan(context, first)
     for name, reason in request.left_out.items():
         context.show_line(f"Left out: {name}: {reason}.")
     words = request.available_levers

@@ -1,10 +1,9 @@
-"""The stages of a search: each is an experiment file, written for its run."""
+"""The experiments of a search: each is a file, written for its run."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from dbhone.analysis.selection import blocks_of_rung
@@ -19,8 +18,8 @@ from dbhone.experiment.schema import SEEDS
 from dbhone.experiment.subjects import CONTROL
 from dbhone.experiment.templates import OPTIONS, design_table, file_text, workload_table
 from dbhone.home import Home
+from dbhone.tuner.chain import Purpose, RunName
 from dbhone.tuner.request import Request
-from dbhone.tuner.run_name import RunName, StageKind
 from dbhone.tuner.space import BASE, Candidate
 from dbhone.units import duration, whole_minutes
 
@@ -30,33 +29,19 @@ _CONFIRMING_BLOCKS = 60
 _OTHER_SEED = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
-    """A run that is to be made: an experiment file's text under the name of its run."""
-
-    kind: StageKind
-    name: str
-    text: str
-    candidates: tuple[Candidate, ...]
-
-    def experiment(self) -> Experiment:
-        """Return the experiment that its run executes. Errors name the options of the search."""
-        return parse(self.text, name=self.name, options=OPTIONS)
-
-
 def rung(
     request: Request,
     candidates: tuple[Candidate, ...],
     number: int,
     budget: float,
     blocks: int | None = None,
-) -> Stage:
+) -> Experiment:
     """Return a choosing run of candidates; ``number`` counts from 0, ``budget`` is in seconds."""
     most = blocks or blocks_of_rung(number)
     design = _design(request, budget, seed=request.design.seed + number)
-    return _stage(
+    return _experiment(
         request,
-        StageKind.CHOOSE,
+        Purpose.CHOOSE,
         number,
         f"choosing among {len(candidates)} candidates",
         candidates,
@@ -64,14 +49,14 @@ def rung(
     )
 
 
-def confirmation(request: Request, candidate: Candidate, number: int, budget: float) -> Stage:
+def confirmation(request: Request, candidate: Candidate, number: int, budget: float) -> Experiment:
     """Return the run that measures a candidate afresh, against the base and with a control."""
     seed = request.design.seed + _OTHER_SEED + number
     design = _design(request, budget, seed=seed)
     blocks = {"min": MINIMUM_BLOCKS, "max": _CONFIRMING_BLOCKS}
-    return _stage(
+    return _experiment(
         request,
-        StageKind.CONFIRM,
+        Purpose.CONFIRM,
         number,
         f"{candidate.name} measured afresh",
         (candidate,),
@@ -79,19 +64,20 @@ def confirmation(request: Request, candidate: Candidate, number: int, budget: fl
     )
 
 
-def _stage(
+def _experiment(
     request: Request,
-    kind: StageKind,
+    purpose: Purpose,
     number: int,
     what: str,
     candidates: tuple[Candidate, ...],
     design: Mapping[str, Any],
-) -> Stage:
+) -> Experiment:
     """Return a run whose servers are up side by side if there is memory for that just now.
 
     A confirming run has a control, its builds are verified, and none of its subjects is optional.
+    Errors name the options of the search.
     """
-    confirms = kind is StageKind.CONFIRM
+    confirms = purpose is Purpose.CONFIRM
     controls = {CONTROL: {"like": BASE}} if confirms else {}
     sections = {
         candidate.name: candidate.section() | {"optional": not confirms} for candidate in candidates
@@ -99,9 +85,9 @@ def _stage(
     base = {"dbms": request.dbms.name, "source": request.dbms.name, "variant": BASE}
     if request.packaging is not None:
         base["packaging"] = request.packaging
-    name = str(RunName(search=request.name, kind=kind, number=number + 1))
+    name = str(RunName(search=request.name, purpose=purpose, number=number + 1))
 
-    def written(design: Mapping[str, Any]) -> Stage:
+    def written(design: Mapping[str, Any]) -> Experiment:
         text = file_text(
             "Written by `hone tune`: change it, and give it to `hone run`.",
             {"title": f"{request.dbms.title} tuned: {what}", "base": BASE},
@@ -114,10 +100,10 @@ def _stage(
                 "design": design,
             },
         )
-        return Stage(kind=kind, name=name, text=text, candidates=candidates)
+        return parse(text, name=name, options=OPTIONS)
 
     whole = written(design)
-    if room.has_memory(whole.experiment()):
+    if room.has_memory(whole):
         return whole
     return written({"servers": Servers.ONE.value, **design})
 
@@ -127,7 +113,7 @@ def check_room(request: Request, estimator: BuildEstimator, home: Home) -> None:
 
     A search that begins again finds its builds in the home.
     """
-    first = rung(request, request.candidates, 0, request.for_choosing).experiment()
+    first = rung(request, request.candidates, 0, request.for_choosing)
     room.check_room(
         first,
         make_plan(first, estimator),
@@ -165,6 +151,6 @@ def check_budget(request: Request, estimator: BuildEstimator) -> None:
 
 def _seconds_alone(request: Request, candidate: Candidate, estimator: BuildEstimator) -> float:
     """Return the seconds that it takes to build a candidate and the base, and to measure them."""
-    plan = make_plan(rung(request, (candidate,), 0, _AMPLE).experiment(), estimator)
+    plan = make_plan(rung(request, (candidate,), 0, _AMPLE), estimator)
     measured = plan.measure.cost.seconds if plan.measure.block_seconds else 0.0
     return plan.preparing + measured

@@ -13,8 +13,8 @@ from dbhone.experiment.plan import Cost, DataCost
 from dbhone.experiment.schema import SEEDS
 from dbhone.experiment.templates import DesignOptions
 from dbhone.home import Home
+from dbhone.tuner.experiments import check_room, confirmation, rung
 from dbhone.tuner.request import Request
-from dbhone.tuner.stages import check_room, confirmation, rung
 from tests.experiment.planned import Known
 from tests.tuner.searches import request, request_for_servers
 
@@ -30,7 +30,7 @@ def let_be_free(monkeypatch: pytest.MonkeyPatch, memory: int, disk: int) -> None
 
 def all_built(asked: Request) -> Known:
     """Return an estimator that finds all builds of the first choosing run, and no data."""
-    subjects = rung(asked, asked.candidates, 0, 3600.0).experiment().subjects
+    subjects = rung(asked, asked.candidates, 0, 3600.0).subjects
     data = DataCost(label="rows", name="data", load=Cost(seconds=9.0), size=GIB, copy_seconds=1.0)
     return Known(kept={subject.inputs.variant.name: 9 for subject in subjects}, data=data)
 
@@ -61,29 +61,29 @@ def test_a_rung_whose_servers_do_not_fit_into_the_free_memory_has_one_up_at_a_ti
 ) -> None:
     asked = request_for_servers()
     let_be_free(monkeypatch, memory=64 * GIB, disk=GIB)
-    assert rung(asked, asked.candidates, 0, 3600.0).experiment().servers is Servers.ALL
+    assert rung(asked, asked.candidates, 0, 3600.0).servers is Servers.ALL
     let_be_free(monkeypatch, memory=GIB, disk=GIB)
-    assert rung(asked, asked.candidates, 0, 3600.0).experiment().servers is Servers.ONE
+    assert rung(asked, asked.candidates, 0, 3600.0).servers is Servers.ONE
 
 
 def test_each_run_of_a_search_with_the_largest_seed_has_a_seed_of_its_own() -> None:
     largest = DesignOptions(budget=3600.0, target=0.02, seed=SEEDS - 1)
     asked = request(design=largest)
-    stages = (
+    experiments = (
         rung(asked, asked.candidates, 0, 3600.0),
         rung(asked, asked.candidates, 1, 3600.0),
         confirmation(asked, asked.candidates[0], 0, 3600.0),
     )
-    assert [stage.experiment().design.seed for stage in stages] == [SEEDS - 1, 0, 999]
+    assert [each.design.seed for each in experiments] == [SEEDS - 1, 0, 999]
 
 
 def test_all_subjects_of_a_search_by_a_distributions_rules_are_built_by_them() -> None:
     asked = request_for_servers(packaging="deb")
-    for stage in (
+    for experiment in (
         rung(asked, asked.candidates, 0, 3600.0),
         confirmation(asked, asked.candidates[0], 0, 3600.0),
     ):
-        assert {each.inputs.packaging for each in stage.experiment().subjects} == {"deb"}
+        assert {each.inputs.packaging for each in experiment.subjects} == {"deb"}
     assert asked.name != request_for_servers().name
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from dbhone.tuner.run_name import RunName, StageKind, read_run_name, search_name
+from dbhone.tuner.chain import Purpose, RunName, read_run_name, search_name
 
 
-@pytest.mark.parametrize("kind", StageKind)
-def test_a_name_is_read_as_it_was_made(kind: StageKind) -> None:
-    name = RunName(search=search_name("0123abcdef"), kind=kind, number=12)
-    assert str(name) == f"tune-0123abcdef-{kind.value}-12"
+@pytest.mark.parametrize("purpose", Purpose)
+def test_a_name_is_read_as_it_was_made(purpose: Purpose) -> None:
+    name = RunName(search=search_name("0123abcdef"), purpose=purpose, number=12)
+    assert str(name) == f"tune-0123abcdef-{purpose.value}-12"
     assert read_run_name(str(name)) == name
 
 
