@@ -15,6 +15,7 @@ from pathlib import Path
 from dbhone.dbms._postgresql_make import server_variables
 from dbhone.dbms._postgresql_service import series_of
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe
+from dbhone.dbms.base_service import MARK
 from dbhone.errors import SourceError
 
 _PACKAGE, _PACKAGES, _UNPACKED = Path("package"), Path("packages"), Path("unpacked")
@@ -22,7 +23,7 @@ _KEPT = Path("install")
 _ENTRY = re.compile(r"^(?P<source>\S+) \((?P<version>[^\s()]+)\) (?P<suite>[^;]+);")
 _SIGNED = re.compile(r"^ -- .*>  (?P<date>.+)$", re.MULTILINE)
 _STAMP = "debian/debhelper-build-stamp"
-_SUFFIX = "+hone1"
+_SUFFIX = f"{MARK}1"
 _HELPERS = (("dh_update_autotools_config",), ("dh_autoreconf",))
 """What debhelper does before the rules configure."""
 

@@ -9,6 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+MARK = "+hone"
+"""What is in the versions of packages that hone built by a distribution's rules, and in no others.
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceInstance:

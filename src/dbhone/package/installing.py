@@ -29,7 +29,8 @@ from dbhone.package import package_manager
 from dbhone.package.archive import unpack
 from dbhone.package.checking import Checked
 from dbhone.package.content import PACKAGES
-from dbhone.package.originals import BinaryPackage, Originals, keep_originals, kept_originals
+from dbhone.package.originals import Originals, keep_originals, kept_originals
+from dbhone.package.package_manager import BinaryPackage
 from dbhone.package.service_instances import (
     RunningInstance,
     running,
@@ -140,7 +141,7 @@ def install(plan: Replacement, session: Session, notify: Notify) -> None:
 
 def _apply_or_go_back(plan: Replacement, kept: Originals, session: Session, notify: Notify) -> None:
     try:
-        _apply(plan, session, notify)
+        _apply(plan.packages, plan.instances, session, notify)
     except (HoneError, OSError) as error:
         cause = _told(error)
         if not all(package.is_untouched for package in plan.packages):
@@ -196,24 +197,23 @@ def uninstall(server: str, session: Session, notify: Notify) -> None:
 def _restore(
     kept: Originals, instances: tuple[RunningInstance, ...], session: Session, notify: Notify
 ) -> None:
-    plan = Replacement(
-        dbms=kept.dbms,
-        series=kept.series,
-        server=kept.server,
-        packages=kept.to_restore(),
-        instances=instances,
-    )
+    packages = kept.to_restore()
     kept.begin_to_restore()
-    if plan.packages:
-        _apply(plan, session, notify)
+    if packages:
+        _apply(packages, instances, session, notify)
     kept.forget()
 
 
-def _apply(plan: Replacement, session: Session, notify: Notify) -> None:
+def _apply(
+    packages: tuple[BinaryPackage, ...],
+    instances: tuple[RunningInstance, ...],
+    session: Session,
+    notify: Notify,
+) -> None:
     """Install packages, and have the instances execute them and accept connections."""
     log = _log(session)
-    package_manager.install(plan.packages, log, notify)
-    for instance in plan.instances:
+    package_manager.install(packages, log, notify)
+    for instance in instances:
         instance.renew(log, notify)
 
 

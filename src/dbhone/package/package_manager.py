@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process
 from dbhone.command import Command
-from dbhone.errors import MachineError, UsageError
-from dbhone.package.originals import BinaryPackage
+from dbhone.errors import MachineError, PackageError, UsageError
 from dbhone.session import Notify
 from dbhone.units import listed
 
@@ -28,7 +28,71 @@ _INSTALL = (
 _SIMULATED = re.compile(r"^(?P<what>Inst|Remv) (?P<name>\S+)", re.MULTILINE)
 _REFUSAL = re.compile(r"^E: (.+)", re.MULTILINE)
 _BROKEN = frozenset({"half-installed", "unpacked", "half-configured"})
+_ABSENT = frozenset({"", "not-installed", "config-files"})
+"""What dpkg says of a package that is not there; one that it half configured is there."""
+_INSTALLED = "installed"
 _TIMEOUT = 1800.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinaryPackage:
+    """A binary package in a file, and which version of it is installed, empty for none.
+
+    ``depends`` are the packages that it needs, as its control file has them.
+    """
+
+    name: str
+    version: str
+    installed: str
+    file: Path
+    depends: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, file: Path) -> BinaryPackage:
+        """Return what a file holds. Raises PackageError for one that is no binary package."""
+        argv = ("dpkg-deb", "--field", str(file), "Package", "Version", "Depends")
+        printed = process.output_of(argv) or ""
+        fields = dict(line.split(": ", 1) for line in printed.splitlines() if ": " in line)
+        if not {"Package", "Version"} <= fields.keys():
+            raise PackageError(f"{file.name} is not a binary package")
+        name = fields["Package"]
+        status, version = _state(name)
+        installed = "" if status in _ABSENT else version
+        return cls(
+            name=name,
+            version=fields["Version"],
+            installed=installed,
+            file=file,
+            depends=tuple(fields.get("Depends", "").split(", ")),
+        )
+
+    def is_bound_to(self, other: BinaryPackage) -> bool:
+        """Return whether it can only be installed with exactly the other's version."""
+        return f"{other.name} (= {other.version})" in self.depends
+
+    def is_in_place(self) -> bool:
+        """Return whether the version in the file is installed now, whole."""
+        return _state(self.name) == (_INSTALLED, self.version)
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether the version that was installed still is, whole, and not the one in the file."""
+        now = _state(self.name)
+        return self.version != self.installed and now == (_INSTALLED, self.installed)
+
+
+def _state(name: str) -> tuple[str, str]:
+    """Return the status and the version that dpkg has of a package; both are empty for none.
+
+    A library may be there for other architectures besides; those are not meant.
+    """
+    wanted = {"all", (process.output_of(("dpkg", "--print-architecture")) or "").strip()}
+    form = "--showformat=${Architecture} ${db:Status-Status} ${Version}\n"
+    printed = process.output_of(("dpkg-query", "--show", form, name)) or ""
+    for architecture, status, version in (line.split(" ") for line in printed.splitlines()):
+        if architecture in wanted:
+            return status, version
+    return "", ""
 
 
 def check_packages_are_whole() -> None:
@@ -52,6 +116,19 @@ def held(packages: Sequence[BinaryPackage]) -> tuple[str, ...]:
 
 def _all_held() -> frozenset[str]:
     return frozenset((process.output_of(("apt-mark", "showhold")) or "").split())
+
+
+def fetch(package: BinaryPackage, folder: Path) -> None:
+    """Fetch the version of a package that is installed. Raises MachineError if that cannot be."""
+    argv = ("apt-get", "download", f"{package.name}={package.installed}")
+    environment = {"LC_ALL": "C.UTF-8"}
+    command = Command(argv=argv, cwd=folder, env=environment, timeout=_TIMEOUT)
+    if not process.run(command).ok:
+        raise MachineError(
+            f"the original {package.name} {package.installed} cannot be obtained: there would"
+            " be no way back",
+            hint="run 'apt-get update', and install the version that your package sources have",
+        )
 
 
 def simulate(packages: Sequence[BinaryPackage], log: Path) -> tuple[str, ...]:
