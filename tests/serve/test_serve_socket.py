@@ -49,7 +49,8 @@ class Serving:
 
 
 def command(home: Home, *words: str) -> tuple[str, ...]:
-    return (sys.executable, "-m", "dbhone", "--home", str(home.root), "serve", *words)
+    hone = (sys.executable, "-m", "dbhone", "--home", str(home.root), "--verbose")
+    return (*hone, "serve", *words)
 
 
 @contextmanager
@@ -74,7 +75,7 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_pages_are_served_until_the_user_ends_it(home: Home, number: signal.Signals) -> None:
-    with serving(home, "--port", "0", "--verbose") as served:
+    with serving(home, "--port", "0") as served:
         assert served.address.startswith("http://127.0.0.1:")
         answer = served.get("/")
         assert answer.status == 200

@@ -12,17 +12,10 @@ import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context
-from dbhone.cli.lines import (
-    FILE,
-    check_output,
-    numbers,
-    output_option,
-    with_options,
-    words,
-    write_output,
-)
+from dbhone.cli.lines import check_output, numbers, words, write_output
+from dbhone.cli.options import DURATION, FILE, PERCENT, output_option, refresh_option, with_options
 from dbhone.cli.plan_view import print_plan
-from dbhone.cli.running import DURATION, PERCENT, SEED, execute_new
+from dbhone.cli.running import SEED, execute_new
 from dbhone.errors import UsageError
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
@@ -33,14 +26,6 @@ from dbhone.workload import suite as suites
 F = TypeVar("F", bound=Callable[..., Any])
 
 _SIZE = "quick"
-train_option = click.option(
-    "--train",
-    multiple=True,
-    metavar="SET",
-    shell_complete=completing.sets,
-    help="Set to train on; may be repeated.  [default: the suite's]",
-)
-
 _BUDGET = click.option(
     "--budget",
     type=DURATION,
@@ -79,7 +64,7 @@ _OPTIONS = (
     click.option(
         "--seed", type=SEED, default=1, show_default=True, help="Seed of the random order."
     ),
-    click.option("--refresh", is_flag=True, help="Check for newer sources."),
+    refresh_option,
     click.option(
         "--plan", is_flag=True, help="Show what would be done, and how long it takes; do nothing."
     ),

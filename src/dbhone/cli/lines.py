@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeVar
 
-import click
 from rich.table import Table
 from rich.text import Text
 
@@ -20,17 +18,8 @@ from dbhone.cli.context import Context
 from dbhone.errors import UsageError, disk_full
 from dbhone.files import write_whole
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 _HEAD = 9
 """The length of the longest head, ``calibrate``."""
-
-
-def with_options(options: Sequence[Callable[[F], F]], function: F) -> F:
-    """Decorate a command with options, which its help shows in this order."""
-    for option in reversed(options):
-        function = option(function)
-    return function
 
 
 def headed(head: str, text: str, style: str = "bold") -> Text:
@@ -75,29 +64,12 @@ def facts(values: Iterable[tuple[str, str]]) -> Table:
     return table
 
 
-FILE = click.Path(path_type=Path, dir_okay=False)
-"""A path that is no folder's."""
-
-
-def output_option(text: str, *, metavar: str | None = None) -> Callable[[F], F]:
-    """Return the option that names the file to write, with this for its help."""
-    return click.option("--output", "-o", metavar=metavar, type=FILE, help=text)
-
-
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print it as JSON, for programs."
-)
-
-
 def print_json(context: Context, value: object) -> None:
     """Print a value as JSON, for programs."""
     context.show_line(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 _HYPHEN = Path("-")
-force_option = click.option(
-    "--force", is_flag=True, help="Overwrite the file if it exists already."
-)
 
 
 def check_output(path: Path | None, *, force: bool) -> None:

@@ -1,4 +1,4 @@
-"""What the commands share that execute a run, and those whose exit code is an answer."""
+"""What the commands share that execute a run, with the options that say how."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import click
 
-from dbhone.cli.bisecting import BisectCode
 from dbhone.cli.build_service import build_service
 from dbhone.cli.context import Context, open_store
-from dbhone.cli.lines import headed, labelled, with_options
+from dbhone.cli.lines import headed, labelled
+from dbhone.cli.options import DURATION, PERCENT, with_options
 from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.errors import HoneError, Interrupted, NoSpaceError, StoreBusyError, UsageError
@@ -30,60 +30,30 @@ from dbhone.experiment.schema import SEEDS
 from dbhone.experiment.shortage import Shortage, shortage
 from dbhone.experiment.users_data import check_inputs
 from dbhone.files import write_whole
-from dbhone.measurement.record import Role, Run
+from dbhone.measurement.record import Run
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page
-from dbhone.report.run_answer import Answer, RunAnswer, run_answer
 from dbhone.report.search import Search
 from dbhone.report.terminal import show
 from dbhone.session import Session
 from dbhone.source.known_versions import known_versions
 from dbhone.tuner.results import page_of
-from dbhone.units import parse_duration, parse_percent, whole_minutes
+from dbhone.units import whole_minutes
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _CAUTION = 1.25
 """Of the time that blocks are expected to take, so that they fit."""
-
-
-class _Parsed(click.ParamType[float]):
-    """A number with a unit, which ``parse`` reads."""
-
-    def __init__(self, name: str, parse: Callable[[str], float]) -> None:
-        self.name = name
-        self._parse = parse
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the number."""
-        del param, ctx
-        return value if isinstance(value, float) else self._parse(str(value))
-
-
-DURATION = _Parsed("duration", parse_duration)
-"""A duration such as 8m, in seconds."""
-PERCENT = _Parsed("percent", parse_percent)
-"""A percentage such as 2%, as a fraction."""
 SEED = click.IntRange(0, SEEDS, max_open=True)
 """A seed, as an experiment file takes it."""
-
-
-def dbms_of_tree(context: Context, reference: str, *, refresh: bool = False) -> str:
-    """Fetch a source; return the name of its DBMS. Raises SourceError if hone knows none.
-
-    The user is told before, also where only a plan is wanted: it cannot be made without.
-    """
-    if refresh or not BuildEstimator(context.home).is_kept(reference):
-        text = f"{reference} is fetched to see which DBMS it is; --dbms names it instead"
-        context.tell(labelled("note", text))
-    with context.session() as session, build_service(context, session, refresh=refresh) as service:
-        tree = service.tree(reference)
-        return recognise(tree.path, reference)
-
-
+source_option = click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    metavar=SOURCE_SYNTAX,
+    help="Take a source from elsewhere than FILE says, such as dir:~/src/mysql; may be repeated.",
+)
 _DESIGN = (
     click.option("--budget", type=DURATION, help="Time for everything, such as 8m."),
     click.option(
@@ -98,17 +68,17 @@ def design_options(function: F) -> F:
     return with_options(_DESIGN, function)
 
 
-force_small_budget_option = click.option(
-    "--force", is_flag=True, help="Begin even if the budget seems too small for a verdict."
-)
+def dbms_of_tree(context: Context, reference: str, *, refresh: bool = False) -> str:
+    """Fetch a source; return the name of its DBMS. Raises SourceError if hone knows none.
 
-source_option = click.option(
-    "--source",
-    "sources",
-    multiple=True,
-    metavar=SOURCE_SYNTAX,
-    help="Take a source from elsewhere than FILE says, such as dir:~/src/mysql; may be repeated.",
-)
+    The user is told before, also where only a plan is wanted: it cannot be made without.
+    """
+    if refresh or not BuildEstimator(context.home).is_kept(reference):
+        text = f"{reference} is fetched to see which DBMS it is; --dbms names it instead"
+        context.tell(labelled("note", text))
+    with context.session() as session, build_service(context, session, refresh=refresh) as service:
+        tree = service.tree(reference)
+        return recognise(tree.path, reference)
 
 
 def with_design(
@@ -284,36 +254,3 @@ def write_reports(page: Page, folder: Path) -> tuple[Path, ...]:
         write_whole(path, render(page, name))
         paths.append(path)
     return tuple(paths)
-
-
-tolerance_option = click.option(
-    "--tolerance",
-    type=PERCENT,
-    metavar="LOSS",
-    help="Exit with 4 (no answer) unless a loss larger than this, such as 5%, is ruled out."
-    "  [default: no limit]",
-)
-
-
-def answer(context: Context, page: Page, tolerance: float | None, *, bisects: bool = False) -> int:
-    """Say in a sentence whether the candidate is slower, and return the exit code for it.
-
-    Of a run that ``bisects`` it is the code that ``git bisect run`` reads.
-    """
-    result = run_answer(page, tolerance=tolerance, tolerates_certain=bisects)
-    code = _bisect_code(result) if bisects else result.answer
-    context.tell(f"exit code {code.value}: {result.sentence}")
-    return code.value
-
-
-def _bisect_code(found: RunAnswer) -> BisectCode:
-    """Return the code for an answer: a commit that broke is skipped; where A broke, git ends."""
-    match found.answer:
-        case Answer.NOT_SLOWER:
-            return BisectCode.GOOD
-        case Answer.SLOWER:
-            return BisectCode.BAD
-        case Answer.BROKEN if found.broken is not Role.CANDIDATE:
-            return BisectCode.ABORT
-        case _:
-            return BisectCode.SKIP

@@ -15,10 +15,10 @@ from rich.table import Table
 from dbhone.cli import completing
 from dbhone.cli.build_service import build_service
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.generated import train_option
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.lines import FILE, check_output, facts, force_option, write_output
+from dbhone.cli.lines import check_output, facts, write_output
 from dbhone.cli.listing import listing
+from dbhone.cli.options import FILE, force_option, refresh_option, train_option
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.compilation.inputs import USUAL_COMPILER, BuildInputs, check_profile_source, variant_of
 from dbhone.compilation.manifest import Build
@@ -109,7 +109,7 @@ from dbhone.workload.workload import Workload
     show_default=True,
     help="How many slowest files to list.",
 )
-@click.option("--refresh", is_flag=True, help="Check for a newer source.")
+@refresh_option
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),

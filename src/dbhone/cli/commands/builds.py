@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.lines import json_option, print_json
+from dbhone.cli.lines import print_json
 from dbhone.cli.listing import listing
+from dbhone.cli.options import json_option
 from dbhone.compilation.manifest import Build, all_builds
 from dbhone.units import duration, size
 

@@ -23,18 +23,9 @@ from dbhone.capture.servers.base import SYNTAX, parse_address
 from dbhone.capture.sessions import OTHER_DATABASE
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.lines import (
-    FILE,
-    check_output,
-    facts,
-    force_option,
-    headed,
-    labelled,
-    output_option,
-    write_output,
-)
+from dbhone.cli.lines import check_output, facts, headed, labelled, write_output
 from dbhone.cli.listing import listing
-from dbhone.cli.running import DURATION
+from dbhone.cli.options import DURATION, FILE, force_option, output_option
 from dbhone.errors import HoneError, MachineError, UsageError
 from dbhone.safe_text import terminal_safe
 from dbhone.units import count_of, duration, size

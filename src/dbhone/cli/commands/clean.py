@@ -11,8 +11,9 @@ import click
 
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.lines import json_option, print_json
+from dbhone.cli.lines import print_json
 from dbhone.cli.listing import listing
+from dbhone.cli.options import json_option, yes_option
 from dbhone.cli.setting_up import agree
 from dbhone.compilation.manifest import read_build
 from dbhone.errors import MachineError, UsageError
@@ -57,7 +58,7 @@ class _Need:
 @click.option(
     "--all", "everything", is_flag=True, help="Also what runs and builds that are kept still need."
 )
-@click.option("--yes", "-y", is_flag=True, help="Remove without asking.")
+@yes_option("Remove without asking.")
 @json_option
 @pass_context
 def command(context: Context, everything: bool, yes: bool, as_json: bool) -> None:

@@ -9,16 +9,13 @@ from typing import Any
 import click
 
 from dbhone.cli import completing
+from dbhone.cli.answering import answer
 from dbhone.cli.bisecting import FLAG, code_of_error
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.generated import (
-    GeneratedOptions,
-    generated_options,
-    train_option,
-    write_or_execute,
-)
+from dbhone.cli.generated import GeneratedOptions, generated_options, write_or_execute
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.running import answer, dbms_of_tree, tolerance_option
+from dbhone.cli.options import dbms_option, tolerance_option, train_option
+from dbhone.cli.running import dbms_of_tree
 from dbhone.errors import HoneError, UsageError
 from dbhone.experiment.comparing import (
     COMPARISON,
@@ -60,7 +57,7 @@ class _Options(GeneratedOptions):
 )
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@click.option("--dbms", metavar="DBMS", help="DBMS of both sources, if it cannot be detected.")
+@dbms_option("both sources")
 @click.option(
     "--compiler",
     "compilers",

@@ -8,8 +8,9 @@ from rich.table import Table
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.lines import facts, headed, json_option, print_json
+from dbhone.cli.lines import facts, headed, print_json
 from dbhone.cli.listing import listing
+from dbhone.cli.options import json_option
 from dbhone.experiment.named_configs import NamedConfig, config_names, load_config
 
 

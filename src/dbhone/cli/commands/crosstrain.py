@@ -20,7 +20,8 @@ from dbhone.cli.generated import GeneratedOptions, generated_options, write_or_e
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import words
 from dbhone.cli.listing import listing
-from dbhone.cli.running import PERCENT, dbms_of_tree
+from dbhone.cli.options import PERCENT, dbms_option
+from dbhone.cli.running import dbms_of_tree
 from dbhone.cli.selecting import RUN
 from dbhone.errors import DriverError, UsageError
 from dbhone.experiment.comparing import named_reference
@@ -53,7 +54,7 @@ class _Options(GeneratedOptions):
     "hone crosstrain last --tolerance 1%",
 )
 @click.argument("what", metavar="SOURCE|RUN")
-@click.option("--dbms", metavar="DBMS", help="DBMS of the source, if it cannot be detected.")
+@dbms_option("the source")
 @click.option(
     "--variant",
     default="pgo",

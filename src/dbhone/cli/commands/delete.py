@@ -9,6 +9,7 @@ import click
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import Task, hone_command
+from dbhone.cli.options import yes_option
 from dbhone.cli.setting_up import agree
 from dbhone.errors import UsageError
 from dbhone.measurement.record import Run, RunState
@@ -19,7 +20,7 @@ from dbhone.untrusted_files import remove_tree
 
 @hone_command("delete", Task.MANAGE, "hone delete 7", "hone delete --yes 3 4 5")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=completing.runs)
-@click.option("--yes", "-y", is_flag=True, help="Delete without asking.")
+@yes_option("Delete without asking.")
 @pass_context
 def command(context: Context, runs: tuple[str, ...], yes: bool) -> None:
     """Delete each RUN (a number) with its measurements and reports. It cannot be undone.

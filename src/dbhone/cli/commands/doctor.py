@@ -18,7 +18,8 @@ from dbhone.account import LENT
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.lines import json_option, print_json
+from dbhone.cli.lines import print_json
+from dbhone.cli.options import json_option
 from dbhone.compilation.bolt import find_usable_bolt
 from dbhone.compilation.feature_probe import why_variant_fails
 from dbhone.compilation.toolchain import Compiler, find_compiler

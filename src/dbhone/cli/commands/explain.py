@@ -12,7 +12,8 @@ from dbhone.cli import completing
 from dbhone.cli.build_service import build_service
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.lines import check_output, force_option, output_option, write_output
+from dbhone.cli.lines import check_output, write_output
+from dbhone.cli.options import force_option, output_option, yes_option
 from dbhone.cli.setting_up import agree, ensure_installed
 from dbhone.errors import UsageError
 from dbhone.experiment.estimates import BuildEstimator
@@ -73,7 +74,7 @@ _NAMELESS = 0.9
     "File to write: a page with a differential flame graph if it ends in .html, folded text of"
     " both servers' stacks if it ends in .folded, else speedscope's JSON."
 )
-@click.option("--yes", "-y", is_flag=True, help="Make builds that are no longer kept unasked.")
+@yes_option("Make builds that are no longer kept unasked.")
 @force_option
 @pass_context
 def command(

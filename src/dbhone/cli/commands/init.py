@@ -11,7 +11,8 @@ import click
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.lines import force_option, output_option, write_output
+from dbhone.cli.lines import write_output
+from dbhone.cli.options import force_option, output_option
 from dbhone.experiment.starters import questions, starter_text
 from dbhone.source.known_versions import known_versions
 

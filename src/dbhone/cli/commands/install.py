@@ -8,7 +8,8 @@ import click
 
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.lines import FILE, labelled
+from dbhone.cli.lines import labelled
+from dbhone.cli.options import FILE, yes_option
 from dbhone.cli.package_view import check_and_show
 from dbhone.cli.setting_up import agree
 from dbhone.package.installing import Replacement, install, plan_replacement
@@ -18,7 +19,7 @@ from dbhone.units import listed
 @hone_command("install", Task.MANAGE, "hone install server.deb.tar.zst --key maker.pub.pem")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--key", type=FILE, help="Public key by which FILE must be signed.")
-@click.option("--yes", "-y", is_flag=True, help="Install without asking.")
+@yes_option("Install without asking.")
 @pass_context
 def command(context: Context, file: Path, key: Path | None, yes: bool) -> None:
     """Replace the distribution's server with the one in FILE, a package of the form deb.

@@ -13,17 +13,10 @@ from dbhone.cli import completing
 from dbhone.cli.build_service import build_service
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.lines import (
-    FILE,
-    check_output,
-    force_option,
-    headed,
-    labelled,
-    output_option,
-    write_output,
-)
+from dbhone.cli.lines import check_output, headed, labelled, write_output
+from dbhone.cli.options import DURATION, FILE, force_option, output_option
 from dbhone.cli.package_view import check_and_show, gain_in_words, second_build_in_words
-from dbhone.cli.running import DURATION, execute_new, with_design
+from dbhone.cli.running import execute_new, with_design
 from dbhone.cli.selecting import ChosenBuild, choose
 from dbhone.compilation.manifest import Build
 from dbhone.errors import UsageError

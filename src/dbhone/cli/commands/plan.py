@@ -9,7 +9,8 @@ import click
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.lines import json_option, print_json
+from dbhone.cli.lines import print_json
+from dbhone.cli.options import json_option
 from dbhone.cli.plan_view import Foreseen, foresee, print_plan
 from dbhone.cli.running import design_options, source_option, with_design
 from dbhone.experiment.load import load_named

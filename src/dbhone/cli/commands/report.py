@@ -11,7 +11,8 @@ import click
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.lines import check_output, force_option, output_option, write_output
+from dbhone.cli.lines import check_output, write_output
+from dbhone.cli.options import force_option, output_option
 from dbhone.errors import UsageError
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import find_format, format_of_file, formats, render, suffixes

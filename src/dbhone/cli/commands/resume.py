@@ -7,18 +7,12 @@ import dataclasses
 import click
 
 from dbhone.cli import completing
+from dbhone.cli.answering import answer
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import headed
-from dbhone.cli.running import (
-    DURATION,
-    answer,
-    check_rest,
-    execute,
-    force_small_budget_option,
-    tolerance_option,
-    with_design,
-)
+from dbhone.cli.options import DURATION, force_small_budget_option, tolerance_option
+from dbhone.cli.running import check_rest, execute, with_design
 from dbhone.errors import UsageError
 from dbhone.experiment.comparing import COMPARISON
 from dbhone.experiment.earlier_sessions import progress_of

@@ -9,13 +9,8 @@ import click
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.running import (
-    design_options,
-    execute_new,
-    force_small_budget_option,
-    source_option,
-    with_design,
-)
+from dbhone.cli.options import force_small_budget_option, refresh_option
+from dbhone.cli.running import design_options, execute_new, source_option, with_design
 from dbhone.experiment.load import load_named
 from dbhone.source.known_versions import known_versions
 
@@ -30,7 +25,7 @@ from dbhone.source.known_versions import known_versions
 @click.argument("experiment", metavar="FILE", shell_complete=completing.experiments)
 @source_option
 @design_options
-@click.option("--refresh", is_flag=True, help="Check for newer sources.")
+@refresh_option
 @force_small_budget_option
 @pass_context
 def command(

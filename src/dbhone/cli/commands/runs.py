@@ -12,8 +12,9 @@ from rich.text import Text
 
 from dbhone.cli.context import Context, open_store, pass_context, roots_runs
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.lines import json_option, print_json
+from dbhone.cli.lines import print_json
 from dbhone.cli.listing import listing
+from dbhone.cli.options import json_option
 from dbhone.measurement.run_state import state_of
 from dbhone.measurement.store import RunSummary, Store
 from dbhone.report.findings import findings_of

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.lines import force_option, output_option, print_json, write_output
+from dbhone.cli.lines import print_json, write_output
+from dbhone.cli.options import force_option, output_option
 from dbhone.experiment.json_schema import experiment_schema
 
 

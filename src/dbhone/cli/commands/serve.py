@@ -31,18 +31,18 @@ from dbhone.serve.server import Place, serve, take_place
     help="Address to listen on. By default only this machine can reach it.",
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the page in your browser.")
-@click.option("--verbose", is_flag=True, help="Print a line for each request.")
 @pass_context
-def command(context: Context, port: int, host: str, open_it: bool, verbose: bool) -> None:
+def command(context: Context, port: int, host: str, open_it: bool) -> None:
     """Show the runs as web pages: their list, their reports, a run in progress, comparisons.
 
-    Nothing can be changed by them. End it with Ctrl-C.
+    Nothing can be changed by them. With `hone --verbose` a line is printed for each request. End it
+    with Ctrl-C.
     """
     service = RunService(context.home)
     service.check()
     place = take_place(host, port)
     LOG.addHandler(_Teller(context))
-    LOG.setLevel(logging.INFO if verbose or context.verbose else logging.WARNING)
+    LOG.setLevel(logging.INFO if context.verbose else logging.WARNING)
     context.show_line(f"{place.address}")
     if not place.hosts.loopback:
         context.tell(

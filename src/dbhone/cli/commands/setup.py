@@ -7,6 +7,7 @@ import click
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
+from dbhone.cli.options import yes_option
 from dbhone.cli.setting_up import ensure_installed, install_with_message
 from dbhone.errors import ToolError
 from dbhone.experiment.goals import goals, together
@@ -21,7 +22,7 @@ from dbhone.requirements import installable
     required=True,
     shell_complete=completing.goals,
 )
-@click.option("--yes", "-y", is_flag=True, help="Install without asking.")
+@yes_option("Install without asking.")
 @pass_context
 def command(context: Context, names: tuple[str, ...], yes: bool) -> None:
     """Install the packages that a GOAL needs: a DBMS such as postgresql, clang, or bolt.

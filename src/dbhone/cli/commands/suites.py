@@ -8,8 +8,9 @@ from rich.table import Table
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.lines import headed, json_option, print_json
+from dbhone.cli.lines import headed, print_json
 from dbhone.cli.listing import listing
+from dbhone.cli.options import json_option
 from dbhone.files import absolute_path
 from dbhone.workload import suite as suites
 from dbhone.workload.suite import NumberedSet, Suite

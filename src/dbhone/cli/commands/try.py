@@ -9,7 +9,8 @@ import click
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.running import design_options, execute_new, force_small_budget_option, with_design
+from dbhone.cli.options import force_small_budget_option, refresh_option
+from dbhone.cli.running import design_options, execute_new, with_design
 from dbhone.dbms.base import system_names
 from dbhone.errors import UnknownName
 from dbhone.experiment.load import load_shipped, shipped_names
@@ -28,7 +29,7 @@ _BUILDS = "-builds"
 )
 @click.argument("dbms", default=_SQLITE, shell_complete=completing.systems)
 @design_options
-@click.option("--refresh", is_flag=True, help="Check for a newer source.")
+@refresh_option
 @force_small_budget_option
 @pass_context
 def command(context: Context, /, dbms: str, *, refresh: bool, force: bool, **design: Any) -> None:

@@ -14,15 +14,12 @@ from dbhone.analysis.trust import TrustGrade
 from dbhone.cli import completing
 from dbhone.cli.build_service import build_service
 from dbhone.cli.context import Context, open_store, pass_context
-from dbhone.cli.generated import (
-    GeneratedOptions,
-    generated_options_without_budget,
-    train_option,
-)
+from dbhone.cli.generated import GeneratedOptions, generated_options_without_budget
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import headed, labelled, write_output
+from dbhone.cli.options import DURATION, PERCENT, dbms_option, train_option
 from dbhone.cli.plan_view import print_plan
-from dbhone.cli.running import DURATION, PERCENT, check, dbms_of_tree, perform, save_reports
+from dbhone.cli.running import check, dbms_of_tree, perform, save_reports
 from dbhone.cli.setting_up import offer_installing
 from dbhone.compilation.distribution_rules import has_rules
 from dbhone.dbms.base import load_dbms
@@ -78,7 +75,7 @@ class _Options(GeneratedOptions):
     "hone tune postgresql-15 --workload mine.workload --data mine.dump --plan",
 )
 @click.argument("source", metavar="SOURCE")
-@click.option("--dbms", metavar="DBMS", help="DBMS of the source, if it cannot be detected.")
+@dbms_option("the source")
 @click.option(
     "--budget",
     type=DURATION,

@@ -9,6 +9,7 @@ import click
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import labelled
+from dbhone.cli.options import yes_option
 from dbhone.cli.setting_up import agree
 from dbhone.errors import UnknownName, UsageError
 from dbhone.package.installing import installed_servers, uninstall
@@ -17,7 +18,7 @@ from dbhone.requirements import as_root
 
 @hone_command("uninstall", Task.MANAGE, "hone uninstall", "hone uninstall --yes postgresql-15")
 @click.argument("server", required=False)
-@click.option("--yes", "-y", is_flag=True, help="Restore without asking.")
+@yes_option("Restore without asking.")
 @pass_context
 def command(context: Context, server: str | None, yes: bool) -> None:
     """Restore the distribution's packages of SERVER, which `hone install` has kept.
