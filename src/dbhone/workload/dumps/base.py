@@ -125,8 +125,10 @@ def load_dumps(protocol: str) -> Dumps:
 def dump_program(dbms: str, protocol: str) -> DumpProgram:
     """Return the program that dumps databases of a DBMS: its own, or that of its protocol.
 
-    Raises UnknownName for a protocol of which hone knows none.
+    Raises UsageError for a protocol of which hone knows none.
     """
+    if protocol not in registry.names(DRAWER):
+        raise UsageError(f"hone knows no program that dumps databases of {dbms}")
     programs = load_dumps(protocol).programs
     return next((program for program in programs if program.dbms == dbms), programs[-1])
 
