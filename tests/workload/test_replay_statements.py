@@ -202,5 +202,6 @@ def test_a_locale_that_the_data_does_not_have_any_more_is_told(
         kind = ("-Fc",) if is_custom else ("--create",)
         program = postgresql_program("pg_dump")
         live.printed((program, *kind, *user_of(live), "-f", str(dump), "first"))
-    data = UsersData(source=dump, workload=dump, scripts=tmp_path)
+    asked: Asked = ("text", "SELECT 1", [])
+    data = data_of(tmp_path, dump, workload_of(tmp_path, "postgresql", [[asked]], {"first": 1}))
     assert data.other_locale == told
