@@ -33,8 +33,9 @@ _COMPANIONS = (
     "src/backend/replication/pgoutput",
     "src/timezone/tznames",
 )
-_CATALOG = "src/include/catalog"
-"""Since 17 it has a makefile that installs what initdb reads, and headers: those go elsewhere."""
+_CATALOG = Path("src/include/catalog")
+_READ_BY_INITDB = ("postgres.bki", "system_constraints.sql")
+"""Until 16 the server's makefile installs them; since 17 the catalog's own, with headers."""
 # The makefiles pass it on to the makefiles that they call, in whose folders it means the same.
 _DESTINATION = f"DESTDIR=$(abs_top_builddir)/{_STAGE}"
 
@@ -70,7 +71,10 @@ def _companions(request: BuildRequest) -> tuple[BuildStep, ...]:
         *("src/timezone/zic", "-d", str(STAGED / "share" / "timezone")),
         str(request.tree / "src" / "timezone" / "data" / "tzdata.zi"),
     )
-    catalog = (*make, _DESTINATION, "includedir_server=/headers", "-C", _CATALOG, "install")
+    catalog = (
+        *("install", "-m", "644", "-t", str(STAGED / "share")),
+        *(str(_CATALOG / name) for name in _READ_BY_INITDB),
+    )
     lines = (
         (*make, "-C", "src/backend", "generated-headers"),
         *((*make, _DESTINATION, "-C", folder, "install") for folder in _COMPANIONS),
