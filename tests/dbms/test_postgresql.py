@@ -19,7 +19,6 @@ from dbhone.dbms.postgresql import PLUGIN, Postgresql
 from dbhone.errors import SettingsError, SourceError
 from tests.compilation.compilers import CLANG, GCC
 from tests.dbms.recipe_request import request_for
-from tests.files import put
 
 
 def make_tree(root: Path, version: str = "15.18", name: str = "PostgreSQL") -> Path:
@@ -72,17 +71,6 @@ def test_all_versions_are_built_alike(tmp_path: Path, version: str) -> None:
     found = as_text(PLUGIN.recipe(request_for(PLUGIN, tree, "o3")), tree)
     assert found == as_text(PLUGIN.recipe(request_for(PLUGIN, other, "o3")), other)
     assert PLUGIN.required_programs(tree) == ("make", "bison", "flex", "perl")
-
-
-def test_what_newer_trees_do_not_install_with_the_server_is_installed(tmp_path: Path) -> None:
-    tree = make_tree(tmp_path / "tree", "18.3")
-    before = PLUGIN.recipe(request_for(PLUGIN, tree, "rel")).steps
-    put(tree / "src/include/catalog/Makefile", "install: all\n")
-    after = PLUGIN.recipe(request_for(PLUGIN, tree, "rel")).steps
-    (added,) = (step for step in after if step not in before)
-    assert added.phase is Phase.TOOLS
-    assert added.argv[0] == "install"
-    assert "src/include/catalog/postgres.bki" in added.argv
 
 
 def test_all_targets_are_built_with_the_variants_flags_and_what_was_made_is_installed(

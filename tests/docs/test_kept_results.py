@@ -62,4 +62,5 @@ def test_a_winner_is_kept_with_all_runs_of_its_search(
     assert b"tune-a-choose-1" in data
     assert b"tune-a-winner-2" in data
     assert b"tune-b-choose-1" not in data
-    assert b"-3" not in data
+    assert b"confirm-3" not in data
+    assert b"winner-3" not in data

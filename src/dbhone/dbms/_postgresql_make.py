@@ -33,9 +33,8 @@ _COMPANIONS = (
     "src/backend/replication/pgoutput",
     "src/timezone/tznames",
 )
-_CATALOG = Path("src/include/catalog")
 _READ_BY_INITDB = ("postgres.bki", "system_constraints.sql")
-"""Until 16 the server's makefile installs them; since 17 the catalog's own, with headers."""
+"""Made in ``src/include/catalog`` since 17; until 16 elsewhere, where the server installs them."""
 # The makefiles pass it on to the makefiles that they call, in whose folders it means the same.
 _DESTINATION = f"DESTDIR=$(abs_top_builddir)/{_STAGE}"
 
@@ -71,14 +70,15 @@ def _companions(request: BuildRequest) -> tuple[BuildStep, ...]:
         *("src/timezone/zic", "-d", str(STAGED / "share" / "timezone")),
         str(request.tree / "src" / "timezone" / "data" / "tzdata.zi"),
     )
+    named = ("-name", _READ_BY_INITDB[0], "-o", "-name", _READ_BY_INITDB[1])
     catalog = (
-        *("install", "-m", "644", "-t", str(STAGED / "share")),
-        *(str(_CATALOG / name) for name in _READ_BY_INITDB),
+        *("find", "src/include/catalog", "(", *named, ")"),
+        *("-exec", "install", "-m", "644", "-t", str(STAGED / "share"), "{}", "+"),
     )
     lines = (
         (*make, "-C", "src/backend", "generated-headers"),
         *((*make, _DESTINATION, "-C", folder, "install") for folder in _COMPANIONS),
-        *((catalog,) if (request.tree / _CATALOG / "Makefile").is_file() else ()),
+        catalog,
         (*make, "-C", "src/timezone", "zic"),
         time_zones,
     )
