@@ -31,7 +31,8 @@ from dbhone.analysis.estimate import estimate
 from dbhone.analysis.rounds import levels
 from dbhone.dbms.base_server import Installation, ServerDbms, load_server_dbms
 from dbhone.experiment.block_servers import BlockServers
-from dbhone.experiment.observe import ObserveOptions, RunObservation
+from dbhone.experiment.observe import ObserveOptions
+from dbhone.experiment.observer import RunObservation
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.slice_client import SliceClient
 from dbhone.home import Home

@@ -16,7 +16,8 @@ from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.embedded_target import EmbeddedTarget
 from dbhone.experiment.interleaved import InterleavedTrials
 from dbhone.experiment.load import parse
-from dbhone.experiment.observe import ObserveOptions, RunObservation
+from dbhone.experiment.observe import ObserveOptions
+from dbhone.experiment.observer import RunObservation
 from dbhone.experiment.order import BlockSeed, data_seed
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.server_pool import ServerPool, ServerSpec

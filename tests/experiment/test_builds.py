@@ -19,13 +19,14 @@ from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.errors import ProfileError, SourceError, UntrustedFileError, UsageError
 from dbhone.experiment import builds
-from dbhone.experiment.builds import BuildService, check_trainable, recognise
+from dbhone.experiment.builds import BuildService, check_trainable
 from dbhone.experiment.events import Event, Note, WaitBegan, WaitEnded
 from dbhone.experiment.model import Training
 from dbhone.experiment.plan import DONE, Train
 from dbhone.experiment.target import BuildResult
 from dbhone.host_lock import hold_host_lock
 from dbhone.session import Session
+from dbhone.source.recognise import recognise
 from dbhone.workload.task import Scale
 from dbhone.workload.workload import Workload
 from tests.compilation.tiny import make_tree

@@ -16,7 +16,8 @@ import pytest
 from dbhone.errors import ServerError
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.interleaved import InterleavedTrials, Rounds, first_rounds
-from dbhone.experiment.observe import ObserveOptions, RunObservation
+from dbhone.experiment.observe import ObserveOptions
+from dbhone.experiment.observer import RunObservation
 from dbhone.experiment.order import BlockSeed, round_order
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.trial import SubjectResult, Trial

@@ -11,7 +11,7 @@ import pytest
 from dbhone.errors import ServerError
 from dbhone.experiment import server_specs, server_target
 from dbhone.experiment.load import parse
-from dbhone.experiment.observe import RunObservation
+from dbhone.experiment.observer import RunObservation
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.server_pool import ServerPool, ServerSpec, VerifiedServer
 from dbhone.experiment.server_target import ServerTarget

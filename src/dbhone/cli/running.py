@@ -16,7 +16,6 @@ from dbhone.cli.options import DURATION, PERCENT, with_options
 from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.errors import HoneError, Interrupted, NoSpaceError, StoreBusyError, UsageError
-from dbhone.experiment.builds import recognise
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.execute import Execution
 from dbhone.experiment.goals import missing_for
@@ -38,6 +37,7 @@ from dbhone.report.search import Search
 from dbhone.report.terminal import show
 from dbhone.session import Session
 from dbhone.source.known_versions import known_versions
+from dbhone.source.recognise import recognise
 from dbhone.tuner.results import page_of
 from dbhone.units import whole_minutes
 

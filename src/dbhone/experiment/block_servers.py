@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.errors import DriverError, HoneError, ServerError
-from dbhone.experiment.observe import RunObservation, ServerObserver
+from dbhone.experiment.observer import RunObservation, ServerObserver
 from dbhone.experiment.order import BlockSeed, subject_order
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.trial import Announce, SubjectResult, Trial, run_one_by_one

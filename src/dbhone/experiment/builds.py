@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from dbhone import registry
 from dbhone.compilation import builder, kept_builds, post_link, profile
 from dbhone.compilation.bolt import find_usable_bolt
 from dbhone.compilation.inputs import BuildInputs
@@ -22,8 +21,8 @@ from dbhone.compilation.profile_counts import counters_of_build
 from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.toolchain import Compiler, find_compiler
 from dbhone.compilation.transforms.base import Pass
-from dbhone.dbms.base import DRAWER, Dbms, load_dbms
-from dbhone.errors import ProfileError, SourceError, UntrustedFileError, UsageError
+from dbhone.dbms.base import load_dbms
+from dbhone.errors import ProfileError, UntrustedFileError, UsageError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import (
     Detail,
@@ -40,17 +39,10 @@ from dbhone.experiment.target import BuildResult, TrainingJob, training_workload
 from dbhone.experiment.targets import target_class
 from dbhone.host_lock import hold_host_lock, waiting_line
 from dbhone.instance import ready_made
-from dbhone.measurement.record import READY_MADE
 from dbhone.session import Session
 from dbhone.source.derive import for_build, unpack_server
-from dbhone.source.ready_made import find_server
+from dbhone.source.recognise import naming_ready_made_servers
 from dbhone.source.tree import SourceTree, acquire, recall
-
-_NAME_READY_MADE = (
-    f'say so: variant = "{READY_MADE}" in an experiment, --variant {READY_MADE} with hone build,'
-    f" #{READY_MADE} after the source with hone compare"
-)
-
 
 StepResult: TypeAlias = SourceTree | BuildResult | Profile
 """What a step that makes builds makes."""
@@ -215,7 +207,7 @@ class BuildService:
         if inputs.variant.ready_made:
             return self._unpacked(inputs.source)
         tree, dbms = self.tree(inputs.source), load_dbms(inputs.dbms)
-        with _naming_ready_made_servers(tree.path):
+        with naming_ready_made_servers(tree.path):
             version = dbms.version(tree.path)
         return for_build(tree, dbms, version, inputs.fixes).make(self.session, self.detail)
 
@@ -321,38 +313,6 @@ class BuildService:
     def detail(self, text: str) -> None:
         """Tell what is being done within a step."""
         self.listen(Detail(text=text))
-
-
-def recognise(tree: Path, reference: str) -> str:
-    """Return the name of the DBMS whose source tree this is.
-
-    Raises SourceError, which calls the tree by its ``reference``, if it is none that hone knows.
-    """
-    known = registry.load_all(DRAWER, Dbms, what="DBMS")
-    for name, dbms in known.items():
-        with contextlib.suppress(SourceError):
-            dbms.version(tree)
-            return name
-    titles = ", ".join(dbms.title for dbms in known.values())
-    with _naming_ready_made_servers(tree):
-        raise SourceError(
-            f"{reference} is not the source tree of a DBMS that hone knows ({titles})"
-        )
-
-
-@contextlib.contextmanager
-def _naming_ready_made_servers(tree: Path) -> Iterator[None]:
-    """Give the error that a tree has no source a hint if the tree holds a ready-made server."""
-    try:
-        yield
-    except SourceError as error:
-        server = find_server(tree)
-        if server is None:
-            raise
-        raise SourceError(
-            f"{error.message}; it holds a ready-made server, {server.program.relative_to(tree)}",
-            hint=_NAME_READY_MADE,
-        ) from error
 
 
 def check_trainable(training: Training, tree: Path) -> None:

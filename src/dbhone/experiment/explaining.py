@@ -20,7 +20,8 @@ from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.explained_clients import work_of
 from dbhone.experiment.explained_server import ExplainedServer
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.observe import ObserveOptions, RunObservation, as_requests
+from dbhone.experiment.observe import ObserveOptions, as_requests
+from dbhone.experiment.observer import RunObservation
 from dbhone.experiment.order import round_order
 from dbhone.experiment.plan import Compile, PostLink, Train
 from dbhone.experiment.planning import plan_builds

@@ -18,12 +18,12 @@ from dbhone.compilation.toolchain import check_name
 from dbhone.compilation.toolchain import requirements_of as compiler_requirements
 from dbhone.dbms.base import DRAWER, Dbms, load_dbms, system_names
 from dbhone.errors import UnknownName
-from dbhone.experiment.builds import recognise
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.model import Experiment
 from dbhone.process import can_enclose
 from dbhone.requirements import SANDBOX, Missing, Requirement, RequirementKind, missing
 from dbhone.source.kinds.base import SourceKind, folder_of, kind_of, parse_reference, source_kinds
+from dbhone.source.recognise import recognise
 from dbhone.verification.checks.base import checks_for
 from dbhone.verification.verify import requirements_of_checks
 from dbhone.versions import ALWAYS

@@ -12,7 +12,7 @@ import contextlib
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,6 @@ from dbhone.analysis.rounds import most_unsettled, unsettled, usual_unsettled
 from dbhone.errors import DriverError, HoneError, ServerError
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.earlier_trials import earlier_trials
-from dbhone.experiment.model import Slices
 from dbhone.experiment.order import round_order
 from dbhone.experiment.slice_client import SliceClient, settling_seconds
 from dbhone.experiment.trial import Announce, SubjectResult, Surroundings, Trial
@@ -29,18 +28,12 @@ from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.record import Code, Sliced, Warning
 from dbhone.session import Session
 from dbhone.untrusted_files import remove_tree
-from dbhone.workload.drivers.base import Driver
 from dbhone.workload.task import Task
 
 _SLICE = 0.1
-LEAST_SECONDS = 2.0
-"""Of each subject, in a trial. Starting the clients that stay connected takes about as long."""
 _MIN_EVENTS_PER_SLICE = 20
 """Of each client, in each slice. What is under way at a slice's two ends is then a few percent
 of it, and the same for all subjects."""
-_MOST_CLIENTS = 512
-"""Of all subjects together. Each takes a thread of sysbench, and a thread or process of a server
-with its memory, at the same time as all others."""
 _PROBE_ROUNDS = 3
 """Slices of each subject before a set's operations are taken for slow, where that is new. A single
 slice may fall into a moment in which the whole machine stalled."""
@@ -56,44 +49,6 @@ class Rounds:
 
     seconds: float
     count: int
-
-
-def interleaved_sets(
-    slices: Slices,
-    driver: Driver,
-    tasks: Mapping[str, Task],
-    subjects: int,
-    *,
-    one_by_one: bool = False,
-) -> frozenset[str]:
-    """Return the sets that are measured in short slices, of these tasks by set.
-
-    ``one_by_one`` says that at most one server is up at a time.
-    """
-    if slices is Slices.FRESH:
-        return frozenset()
-    return frozenset(
-        name
-        for name, task in tasks.items()
-        if why_not_interleaved(driver, task, one_by_one=one_by_one) is None
-        and (slices is Slices.SHORT or _pays(task, subjects))
-    )
-
-
-def why_not_interleaved(driver: Driver, task: Task, *, one_by_one: bool = False) -> str | None:
-    """Return why a task cannot be measured in short slices, None if it can."""
-    if one_by_one:
-        return "short slices alternate between servers, but only one server is up at a time"
-    if not driver.can_pause(task):
-        return f"{driver.name} cannot be paused while it executes {task.set}"
-    return None
-
-
-def _pays(task: Task, subjects: int) -> bool:
-    """Return whether a trial is long enough, and its clients are not too many."""
-    assert task.run is not None
-    enough = task.run.seconds >= LEAST_SECONDS
-    return enough and task.run.threads * subjects <= _MOST_CLIENTS
 
 
 def first_rounds(seconds: float) -> Rounds:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import ExperimentError, UnknownName
-from dbhone.experiment.interleaved import why_not_interleaved
+from dbhone.experiment.interleaved_sets import why_not_interleaved
 from dbhone.experiment.levers import cache_bytes
 from dbhone.experiment.model import Experiment, Servers, Slices, SubjectDeclaration
 from dbhone.experiment.observe import ObserveOptions, check_counters

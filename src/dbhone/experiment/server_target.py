@@ -13,10 +13,11 @@ from dbhone.compilation.profile_counts import ProfileCounts, newly_executed, tot
 from dbhone.dbms.base_server import load_server_dbms
 from dbhone.errors import HoneError, ServerError
 from dbhone.experiment.block_servers import BlockServers
-from dbhone.experiment.interleaved import InterleavedTrials, interleaved_sets, slice_seconds
+from dbhone.experiment.interleaved import InterleavedTrials, slice_seconds
+from dbhone.experiment.interleaved_sets import interleaved_sets
 from dbhone.experiment.levers import uses_huge_pages
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
-from dbhone.experiment.observe import RunObservation
+from dbhone.experiment.observer import RunObservation
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.server_specs import pool_of, spec_of
 from dbhone.experiment.target import (
@@ -90,7 +91,7 @@ class ServerTarget(Target):
             starting = _DRIVER_STARTS + _SERVER_STARTS + copying
             return subjects * sum(task.run.seconds + starting for task in tasks if task.run)
         by_set = {task.set: task for task in tasks}
-        interleaved = _interleaved_sets(experiment, by_set)
+        interleaved = interleaved_sets(experiment, by_set)
         driving = sum(
             slice_seconds(task, interleaved=task.set in interleaved) + _DRIVER_STARTS
             for task in (*tasks, *workload.warm_up())
@@ -245,7 +246,7 @@ class ServerTarget(Target):
         """Return the suite's own steps. Their seconds are declared, so nothing is tried out."""
         starting = _DRIVER_STARTS + (_SERVER_STARTS if self._cold else 0.0)
         tasks = self._scheduled_tasks
-        interleaved = _interleaved_sets(self.experiment, tasks)
+        interleaved = interleaved_sets(self.experiment, tasks)
         seconds = {
             name: slice_seconds(task, interleaved=name in interleaved) + starting
             for name, task in tasks.items()
@@ -273,7 +274,7 @@ class ServerTarget(Target):
         self._trials = InterleavedTrials(
             self._servers,
             self.session,
-            _interleaved_sets(self.experiment, self._scheduled_tasks),
+            interleaved_sets(self.experiment, self._scheduled_tasks),
             self.experiment.design.seed,
             self.recorder.warn,
             earlier=earlier,
@@ -353,14 +354,3 @@ def _train_once(
             pool.clients.execute(server, training.command)
         notify(f"training, iteration {number}: stopping the server")
         server.stop()
-
-
-def _interleaved_sets(experiment: Experiment, tasks: Mapping[str, Task]) -> frozenset[str]:
-    """Return the sets that are measured in short slices with paused clients.
-
-    Subjects that take no part any more count, too: a run that goes on measures as before.
-    """
-    driver, subjects = experiment.workload.driver, len(experiment.subjects)
-    return interleaved_sets(
-        experiment.slices, driver, tasks, subjects, one_by_one=experiment.one_by_one
-    )

@@ -21,7 +21,7 @@ from dbhone.analysis.allocation import (
     variance_components,
 )
 from dbhone.analysis.rounds import log_rates
-from dbhone.experiment.interleaved import LEAST_SECONDS
+from dbhone.experiment.interleaved_sets import LEAST_SECONDS
 from dbhone.experiment.trial import trials_by_set
 from dbhone.measurement.record import Design, Sliced
 from dbhone.measurement.sample_array import Array

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 from dbhone.errors import HoneError
-from dbhone.experiment.observe import pace
+from dbhone.experiment.observer import pace
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.conditions import between, read_conditions
 from dbhone.measurement.record import Invocation, Measurement, Slice, Sliced

@@ -28,7 +28,7 @@ from dbhone.compilation.toolchain import check_name
 from dbhone.compilation.variant import USUAL, Variant
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import UsageError
-from dbhone.experiment.builds import BuildService, recognise
+from dbhone.experiment.builds import BuildService
 from dbhone.experiment.comparing import named_reference
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import foresee_dbms, missing_for_build
@@ -39,6 +39,7 @@ from dbhone.measurement.build_facts import BuildTimings
 from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_fix
 from dbhone.source.known_versions import known_versions
+from dbhone.source.recognise import recognise
 from dbhone.units import duration, size
 from dbhone.workload import suite as suites
 from dbhone.workload.task import Scale
