@@ -18,9 +18,9 @@ from pathlib import Path
 
 from dbhone.analysis.precision import half_width
 from dbhone.analysis.verdict import Direction, Effect, Summary, differs, direction_of, overall
-from dbhone.experiment.execute import Execution
-from dbhone.experiment.load import parse
-from dbhone.experiment.run_lifecycle import begin
+from dbhone.experiment.declaration.load import parse
+from dbhone.experiment.execution.execute import Execution
+from dbhone.experiment.execution.run_lifecycle import begin
 from dbhone.home import Home, locate
 from dbhone.measurement.record import Run
 from dbhone.measurement.sample_array import SampleArray

@@ -19,10 +19,10 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.command import Command
-from dbhone.experiment.events import BlockEnded, Event, InvocationStarted
-from dbhone.experiment.execute import Execution
-from dbhone.experiment.load import load_named
-from dbhone.experiment.run_lifecycle import begin
+from dbhone.experiment.declaration.load import load_named
+from dbhone.experiment.execution.execute import Execution
+from dbhone.experiment.execution.run_lifecycle import begin
+from dbhone.experiment.plan.events import BlockEnded, Event, InvocationStarted
 from dbhone.home import locate
 from dbhone.measurement.store import Store
 from dbhone.session import open_session

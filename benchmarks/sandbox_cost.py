@@ -29,7 +29,7 @@ from dbhone import process
 from dbhone.account import Account, Tenant
 from dbhone.command import Command
 from dbhone.dbms.base_server import Installation, load_server_dbms
-from dbhone.experiment.server_clients import ServerClients
+from dbhone.experiment.target.server_clients import ServerClients
 from dbhone.home import locate
 from dbhone.instance import data
 from dbhone.instance.place import make_place, remove_place

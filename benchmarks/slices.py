@@ -30,11 +30,11 @@ import numpy as np
 from dbhone.analysis.estimate import estimate
 from dbhone.analysis.rounds import levels
 from dbhone.dbms.base_server import Installation, ServerDbms, load_server_dbms
-from dbhone.experiment.block_servers import BlockServers
-from dbhone.experiment.observe import ObserveOptions
-from dbhone.experiment.observer import RunObservation
-from dbhone.experiment.server_pool import ServerPool, ServerSpec
-from dbhone.experiment.slice_client import SliceClient
+from dbhone.experiment.declaration.observe import ObserveOptions
+from dbhone.experiment.target.block_servers import BlockServers
+from dbhone.experiment.target.observer import RunObservation
+from dbhone.experiment.target.server_pool import ServerPool, ServerSpec
+from dbhone.experiment.target.slice_client import SliceClient
 from dbhone.home import Home
 from dbhone.host_lock import hold_host_lock
 from dbhone.measurement.sample_array import Array, Logs

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.statistics.methods.dbhone import in_rounds
 from benchmarks.statistics.piece import Array, Piece, Plan
 from dbhone.analysis.shape_warnings import odd_shapes
-from dbhone.experiment.warnings import stall_notes
+from dbhone.experiment.target.warnings import stall_notes
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Slice, Sliced
 from dbhone.measurement.sample_array import SampleArray

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.planted import cost_of, experiments, patch, told
 from dbhone.errors import SourceError
-from dbhone.experiment.load import parse
+from dbhone.experiment.declaration.load import parse
 from dbhone.measurement.record import Role
 from dbhone.report.findings import findings_of
 from dbhone.source.tree import SourceTree

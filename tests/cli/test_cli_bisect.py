@@ -14,7 +14,7 @@ import pytest
 from dbhone.cli import generated, main
 from dbhone.cli.context import Context
 from dbhone.errors import BuildError, HoneError, Interrupted, ToolError
-from dbhone.experiment.model import Experiment
+from dbhone.experiment.declaration.model import Experiment
 from dbhone.report.page import Page
 from dbhone.source.tree import recall
 from tests.report.answered_pages import broken_page, compared_page

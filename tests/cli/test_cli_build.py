@@ -18,11 +18,11 @@ from dbhone.compilation.compile_commands import COMMANDS, CompileCommand
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.transforms.base import Pass
-from dbhone.experiment.builds import BuildService
-from dbhone.experiment.events import Detail, Listener
-from dbhone.experiment.model import Training
-from dbhone.experiment.plan import Compile, PlanStep, Train
-from dbhone.experiment.target import BuildResult
+from dbhone.experiment.declaration.model import Training
+from dbhone.experiment.execution.builds import BuildService
+from dbhone.experiment.plan.events import Detail, Listener
+from dbhone.experiment.plan.plan import Compile, PlanStep, Train
+from dbhone.experiment.target.target import BuildResult
 from dbhone.session import Session
 from dbhone.source.tree import SourceTree
 from tests.compilation.plain_build import plain_build

@@ -8,7 +8,7 @@ import pytest
 
 from dbhone.cli import generated, main
 from dbhone.cli.context import Context
-from dbhone.experiment.model import Experiment
+from dbhone.experiment.declaration.model import Experiment
 from dbhone.report.page import Page
 from tests.cli.commands import hone
 from tests.report.answered_pages import broken_page, compared_page

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.experiment.load import parse
-from dbhone.experiment.run_lifecycle import begin
+from dbhone.experiment.declaration.load import parse
+from dbhone.experiment.execution.run_lifecycle import begin
 from dbhone.home import Home
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.store import Store

@@ -11,7 +11,7 @@ import pytest
 from dbhone import requirements
 from dbhone.cli.commands import explain, start
 from dbhone.errors import ToolError, UnknownName, UsageError
-from dbhone.experiment.explaining import Explained
+from dbhone.experiment.execution.explaining import Explained
 from dbhone.home import Home
 from dbhone.instance.server import Server
 from dbhone.measurement.record import Role

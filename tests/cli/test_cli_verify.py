@@ -11,8 +11,8 @@ from click.testing import Result
 
 from dbhone.cli.commands import verify
 from dbhone.compilation.manifest import Build
-from dbhone.experiment.builds import BuildService
-from dbhone.experiment.events import Detail
+from dbhone.experiment.execution.builds import BuildService
+from dbhone.experiment.plan.events import Detail
 from dbhone.home import Home
 from dbhone.requirements import Missing
 from dbhone.untrusted_files import remove_tree

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from dbhone.cli import progress
 from dbhone.cli.progress import shown
-from dbhone.experiment.events import (
+from dbhone.experiment.plan.events import (
     Began,
     BlockEnded,
     Detail,

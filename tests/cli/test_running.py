@@ -16,8 +16,8 @@ from dbhone.cli import running
 from dbhone.cli.context import Context
 from dbhone.cli.running import perform, present, resume_hint
 from dbhone.errors import HoneError, NoSpaceError, StoreBusyError
-from dbhone.experiment.execute import Execution
-from dbhone.experiment.load import parse
+from dbhone.experiment.declaration.load import parse
+from dbhone.experiment.execution.execute import Execution
 from dbhone.home import Home
 from dbhone.measurement.record import Run
 from dbhone.measurement.store import Store

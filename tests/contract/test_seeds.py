@@ -13,8 +13,13 @@ from statistics import fmean
 
 import pytest
 
-from dbhone.experiment.load import load_shipped
-from dbhone.experiment.named_configs import ConfigSetting, NamedConfig, config_names, load_config
+from dbhone.experiment.declaration.load import load_shipped
+from dbhone.experiment.declaration.named_configs import (
+    ConfigSetting,
+    NamedConfig,
+    config_names,
+    load_config,
+)
 from dbhone.report.publication import By, Publication, load_publication, publication_names
 from dbhone.units import parse_size
 from dbhone.workload import suite as suites

@@ -27,7 +27,7 @@ from dbhone.compilation.manifest import FILE, read_build
 from dbhone.compilation.printed_counts import bolt_branches, clang_functions, gcc_functions
 from dbhone.dbms.base_server import server_systems
 from dbhone.errors import HoneError, ProfileError
-from dbhone.experiment.load import parse, shipped_names
+from dbhone.experiment.declaration.load import parse, shipped_names
 from dbhone.measurement.store import Store
 from dbhone.source.archive import unpack
 from dbhone.source.elf import read_compiler, read_elf, read_links

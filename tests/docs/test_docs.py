@@ -14,9 +14,9 @@ from dbhone.capture.capture import CaptureOptions, capture
 from dbhone.cli.main import hone
 from dbhone.compilation.transforms.base import DRAWER as TRANSFORMS
 from dbhone.dbms.base import load_dbms, system_names
-from dbhone.experiment.load import parse
-from dbhone.experiment.named_configs import config_names
-from dbhone.experiment.schema import (
+from dbhone.experiment.declaration.load import parse
+from dbhone.experiment.declaration.named_configs import config_names
+from dbhone.experiment.declaration.schema import (
     BlocksSection,
     ConfigSection,
     DesignSection,

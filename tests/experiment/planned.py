@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.transforms.base import Pass
 from dbhone.errors import HoneError, ToolError
-from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.load import parse
-from dbhone.experiment.model import Experiment, SubjectDeclaration
-from dbhone.experiment.plan import (
+from dbhone.experiment.declaration.load import parse
+from dbhone.experiment.declaration.model import Experiment, SubjectDeclaration
+from dbhone.experiment.plan.estimates import BuildEstimator
+from dbhone.experiment.plan.plan import (
     Compile,
     Cost,
     DataCost,
@@ -20,7 +20,7 @@ from dbhone.experiment.plan import (
     PostLink,
     TakeReadyMade,
 )
-from dbhone.experiment.planning import make_plan
+from dbhone.experiment.plan.planning import make_plan
 
 
 class Known(BuildEstimator):

@@ -11,7 +11,7 @@ from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build, KeptFile
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base_server import Installation
-from dbhone.experiment.server_pool import ServerSpec
+from dbhone.experiment.target.server_pool import ServerSpec
 from tests.compilation.plain_build import plain_build
 from tests.instance import lives
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.experiment.warnings import running_note
+from dbhone.experiment.target.warnings import running_note
 from dbhone.instance.running_settings import RunningSettings, different, with_base_names
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dbhone import registry
-from dbhone.experiment.load import parse
-from dbhone.experiment.packaged import repeated_text
+from dbhone.experiment.declaration.load import parse
+from dbhone.experiment.execution.packaged import repeated_text
 from dbhone.measurement.record import Design
 from dbhone.package.repetition import Gain, as_measured, gains, public_part, why_private
 from tests.report.sample_run import a_run

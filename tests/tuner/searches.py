@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dbhone.dbms.base import load_dbms
-from dbhone.experiment.model import Experiment
-from dbhone.experiment.templates import DesignOptions, WorkloadOptions
+from dbhone.experiment.declaration.model import Experiment
+from dbhone.experiment.declaration.templates import DesignOptions, WorkloadOptions
 from dbhone.measurement.record import Role
 from dbhone.tuner.chain import Chain, EndedRun, Purpose, read_run_name
 from dbhone.tuner.request import Request

@@ -8,8 +8,8 @@ import pytest
 
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import UnknownName, UsageError
-from dbhone.experiment.load import parse
-from dbhone.experiment.templates import DesignOptions, WorkloadOptions
+from dbhone.experiment.declaration.load import parse
+from dbhone.experiment.declaration.templates import DesignOptions, WorkloadOptions
 from dbhone.measurement.record import Role
 from dbhone.tuner.cross_training import cross_training_text
 

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from dbhone.errors import MachineError
-from dbhone.experiment.model import Servers
-from dbhone.experiment.plan import Cost, DataCost
-from dbhone.experiment.schema import SEEDS
-from dbhone.experiment.templates import DesignOptions
+from dbhone.experiment.declaration.model import Servers
+from dbhone.experiment.declaration.schema import SEEDS
+from dbhone.experiment.declaration.templates import DesignOptions
+from dbhone.experiment.plan.plan import Cost, DataCost
 from dbhone.home import Home
 from dbhone.tuner.experiments import check_room, confirmation, rung
 from dbhone.tuner.request import Request
@@ -25,7 +25,7 @@ def let_be_free(monkeypatch: pytest.MonkeyPatch, memory: int, disk: int) -> None
     found = SimpleNamespace(available=memory, total=256 * GIB)
     monkeypatch.setattr("psutil.virtual_memory", lambda: found)
     usage = SimpleNamespace(free=disk)
-    monkeypatch.setattr("dbhone.experiment.room.shutil.disk_usage", lambda _: usage)
+    monkeypatch.setattr("dbhone.experiment.plan.room.shutil.disk_usage", lambda _: usage)
 
 
 def all_built(asked: Request) -> Known:

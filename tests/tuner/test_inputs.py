@@ -11,8 +11,8 @@ import pytest
 
 from dbhone.capture.capture import CaptureOptions, capture
 from dbhone.dbms.base import load_dbms
-from dbhone.experiment.model import Experiment
-from dbhone.experiment.templates import WorkloadOptions
+from dbhone.experiment.declaration.model import Experiment
+from dbhone.experiment.declaration.templates import WorkloadOptions
 from dbhone.measurement.machine import read_machine
 from dbhone.source.tree import SourceTree
 from dbhone.tuner.experiments import rung

@@ -8,10 +8,10 @@ from typing import cast
 import pytest
 
 from dbhone.errors import BudgetSpentError, UsageError
-from dbhone.experiment.load import parse
-from dbhone.experiment.model import Experiment
-from dbhone.experiment.participants import left_out_warning
-from dbhone.experiment.templates import DesignOptions
+from dbhone.experiment.declaration.load import parse
+from dbhone.experiment.declaration.model import Experiment
+from dbhone.experiment.declaration.templates import DesignOptions
+from dbhone.experiment.execution.participants import left_out_warning
 from dbhone.home import Home
 from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import Code, Run, RunState, Warning

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dbhone.errors import UsageError
-from dbhone.experiment.load import load_file, parse, recorded
-from dbhone.experiment.target import training_workload
+from dbhone.experiment.declaration.load import load_file, parse, recorded
+from dbhone.experiment.target.target import training_workload
 from dbhone.home import Home
 from dbhone.session import Session
 from dbhone.workload import own_suite

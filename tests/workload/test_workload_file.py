@@ -15,8 +15,8 @@ import pytest
 
 from dbhone.capture.capture import CaptureOptions, capture
 from dbhone.errors import HoneError, NoSpaceError, UsageError
-from dbhone.experiment.model import Experiment
-from dbhone.experiment.server_target import ServerTarget
+from dbhone.experiment.declaration.model import Experiment
+from dbhone.experiment.target.server_target import ServerTarget
 from dbhone.measurement.record import Group
 from dbhone.workload import suite as suites
 from dbhone.workload.drivers.replay import PLUGIN, HalfOfWorkload

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from dbhone.cli.context import Context
 from dbhone.cli.progress import shown
-from dbhone.experiment.builds import BuildService
+from dbhone.experiment.execution.builds import BuildService
 from dbhone.session import Session
 
 

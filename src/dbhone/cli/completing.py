@@ -82,7 +82,7 @@ builds_runs_and_files = _completer(_builds_and_runs, files=True)
 
 def _experiments(_: click.Context) -> Iterable[Offer]:
     """Return the experiments that ship, and files that may hold one."""
-    from dbhone.experiment.load import shipped_names  # noqa: PLC0415
+    from dbhone.experiment.declaration.load import shipped_names  # noqa: PLC0415
 
     files = (str(path) for path in sorted(Path().glob("*.toml")))
     return [
@@ -122,7 +122,7 @@ def systems(_: click.Context) -> Iterable[Offer]:
 @_completer
 def goals(_: click.Context) -> Iterable[Offer]:
     """Return the goals of doctor and setup."""
-    from dbhone.experiment.goals import goal_names  # noqa: PLC0415
+    from dbhone.experiment.plan.goals import goal_names  # noqa: PLC0415
 
     return [(name, "") for name in goal_names()]
 
@@ -130,7 +130,7 @@ def goals(_: click.Context) -> Iterable[Offer]:
 @_completer
 def questions(_: click.Context) -> Iterable[Offer]:
     """Return the questions of init."""
-    from dbhone.experiment import starters  # noqa: PLC0415
+    from dbhone.experiment.plan import starters  # noqa: PLC0415
 
     return list(starters.questions().items())
 
@@ -138,7 +138,7 @@ def questions(_: click.Context) -> Iterable[Offer]:
 @_completer
 def configs(_: click.Context) -> Iterable[Offer]:
     """Return the named configs."""
-    from dbhone.experiment.named_configs import config_names, load_config  # noqa: PLC0415
+    from dbhone.experiment.declaration.named_configs import config_names, load_config  # noqa: PLC0415
 
     return [(name, load_config(name).title) for name in config_names()]
 

@@ -17,8 +17,8 @@ from dbhone.cli.options import DURATION, FILE, PERCENT, output_option, refresh_o
 from dbhone.cli.plan_view import print_plan
 from dbhone.cli.running import SEED, execute_new
 from dbhone.errors import UsageError
-from dbhone.experiment.model import Experiment
-from dbhone.experiment.templates import DesignOptions, WorkloadOptions
+from dbhone.experiment.declaration.model import Experiment
+from dbhone.experiment.declaration.templates import DesignOptions, WorkloadOptions
 from dbhone.files import absolute_path
 from dbhone.report.page import Page
 from dbhone.workload import suite as suites

@@ -13,14 +13,14 @@ from dbhone.cli.context import Context
 from dbhone.cli.lines import labelled
 from dbhone.cli.listing import listing
 from dbhone.errors import HoneError, MachineError
-from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.goals import missing_for
-from dbhone.experiment.model import Experiment, Servers, SubjectDeclaration
-from dbhone.experiment.plan import DataCost, Plan, PlanStep, Verify, checks_of
-from dbhone.experiment.planning import make_plan
-from dbhone.experiment.room import check_room
-from dbhone.experiment.shortage import Shortage, shortage
-from dbhone.experiment.users_data import check_inputs
+from dbhone.experiment.declaration.model import Experiment, Servers, SubjectDeclaration
+from dbhone.experiment.plan.estimates import BuildEstimator
+from dbhone.experiment.plan.goals import missing_for
+from dbhone.experiment.plan.plan import DataCost, Plan, PlanStep, Verify, checks_of
+from dbhone.experiment.plan.planning import make_plan
+from dbhone.experiment.plan.room import check_room
+from dbhone.experiment.plan.shortage import Shortage, shortage
+from dbhone.experiment.plan.users_data import check_inputs
 from dbhone.home import Home
 from dbhone.report.wording import capital
 from dbhone.requirements import Missing

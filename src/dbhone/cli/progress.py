@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dbhone.cli.lines import labelled
-from dbhone.experiment.events import (
+from dbhone.experiment.plan.events import (
     Began,
     BlockEnded,
     Detail,

@@ -16,18 +16,18 @@ from dbhone.cli.options import DURATION, PERCENT, with_options
 from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.errors import HoneError, Interrupted, NoSpaceError, StoreBusyError, UsageError
-from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.execute import Execution
-from dbhone.experiment.goals import missing_for
-from dbhone.experiment.load import SOURCE_SYNTAX, recorded
-from dbhone.experiment.model import Experiment
-from dbhone.experiment.plan import PlanProgress
-from dbhone.experiment.planning import make_plan
-from dbhone.experiment.room import check_room
-from dbhone.experiment.run_lifecycle import begin
-from dbhone.experiment.schema import SEEDS
-from dbhone.experiment.shortage import Shortage, shortage
-from dbhone.experiment.users_data import check_inputs
+from dbhone.experiment.declaration.load import SOURCE_SYNTAX, recorded
+from dbhone.experiment.declaration.model import Experiment
+from dbhone.experiment.declaration.schema import SEEDS
+from dbhone.experiment.execution.execute import Execution
+from dbhone.experiment.execution.run_lifecycle import begin
+from dbhone.experiment.plan.estimates import BuildEstimator
+from dbhone.experiment.plan.goals import missing_for
+from dbhone.experiment.plan.plan import PlanProgress
+from dbhone.experiment.plan.planning import make_plan
+from dbhone.experiment.plan.room import check_room
+from dbhone.experiment.plan.shortage import Shortage, shortage
+from dbhone.experiment.plan.users_data import check_inputs
 from dbhone.files import write_whole
 from dbhone.measurement.record import Run
 from dbhone.measurement.store import Store

@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from dbhone.analysis.selection import Standing, block_scores, pooled, standings
-from dbhone.experiment.subjects import CONTROL
+from dbhone.experiment.declaration.subjects import CONTROL
 from dbhone.measurement.record import Code, Run, RunState
 from dbhone.measurement.sample_array import Array, SampleArray
 from dbhone.measurement.store import RunSummary, Store

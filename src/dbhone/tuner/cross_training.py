@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dbhone.dbms.base import Dbms
 from dbhone.errors import UsageError
-from dbhone.experiment.subject_names import fitting_name
-from dbhone.experiment.subjects import CONTROL
-from dbhone.experiment.templates import (
+from dbhone.experiment.declaration.subject_names import fitting_name
+from dbhone.experiment.declaration.subjects import CONTROL
+from dbhone.experiment.declaration.templates import (
     DesignOptions,
     WorkloadOptions,
     design_table,

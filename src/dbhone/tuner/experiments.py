@@ -9,14 +9,14 @@ from typing import Any
 from dbhone.analysis.selection import blocks_of_rung
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
 from dbhone.errors import UsageError
-from dbhone.experiment import room
-from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.load import parse
-from dbhone.experiment.model import Experiment, Servers
-from dbhone.experiment.planning import make_plan
-from dbhone.experiment.schema import SEEDS
-from dbhone.experiment.subjects import CONTROL
-from dbhone.experiment.templates import OPTIONS, design_table, file_text, workload_table
+from dbhone.experiment.declaration.load import parse
+from dbhone.experiment.declaration.model import Experiment, Servers
+from dbhone.experiment.declaration.schema import SEEDS
+from dbhone.experiment.declaration.subjects import CONTROL
+from dbhone.experiment.declaration.templates import OPTIONS, design_table, file_text, workload_table
+from dbhone.experiment.plan import room
+from dbhone.experiment.plan.estimates import BuildEstimator
+from dbhone.experiment.plan.planning import make_plan
 from dbhone.home import Home
 from dbhone.tuner.chain import Purpose, RunName
 from dbhone.tuner.request import Request

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.experiment.model import Experiment
+from dbhone.experiment.declaration.model import Experiment
 from dbhone.files import digest_of
 from dbhone.measurement.machine import read_machine
 from dbhone.source.tree import SourceTree

@@ -13,9 +13,9 @@ from dbhone.compilation.distribution_rules import check_rules_known
 from dbhone.dbms.base import Dbms, load_dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import UsageError
-from dbhone.experiment.comparing import parse_side, split_variant
-from dbhone.experiment.goals import foresee_dbms
-from dbhone.experiment.templates import DesignOptions, WorkloadOptions
+from dbhone.experiment.declaration.comparing import parse_side, split_variant
+from dbhone.experiment.declaration.templates import DesignOptions, WorkloadOptions
+from dbhone.experiment.plan.goals import foresee_dbms
 from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import KnownVersions
 from dbhone.tuner.chain import search_name

@@ -21,10 +21,10 @@ from dbhone.analysis.trust import doing_other_work
 from dbhone.analysis.verdict import MINIMUM_BLOCKS, Effect, Verdict
 from dbhone.analysis.warnings import refused
 from dbhone.errors import BudgetSpentError, UsageError
-from dbhone.experiment.load import experiment_of, recorded
-from dbhone.experiment.model import Experiment
-from dbhone.experiment.participants import left_out_warning
-from dbhone.experiment.run_lifecycle import begin, take_over
+from dbhone.experiment.declaration.load import experiment_of, recorded
+from dbhone.experiment.declaration.model import Experiment
+from dbhone.experiment.execution.participants import left_out_warning
+from dbhone.experiment.execution.run_lifecycle import begin, take_over
 from dbhone.measurement.record import Code, Run, Warning
 from dbhone.measurement.store import Store
 from dbhone.session import Session

@@ -23,8 +23,8 @@ from dbhone.compilation.variant import USUAL, parse_variant
 from dbhone.dbms.base import Dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import HoneError, UsageError
-from dbhone.experiment.goals import BOLT, CLANG, Goal, goals
-from dbhone.experiment.subject_names import fitting_name
+from dbhone.experiment.declaration.subject_names import fitting_name
+from dbhone.experiment.plan.goals import BOLT, CLANG, Goal, goals
 from dbhone.instance.applied_levers import canonical, refusal
 from dbhone.instance.levers.base import LeverContext
 

@@ -28,13 +28,13 @@ from dbhone.compilation.toolchain import check_name
 from dbhone.compilation.variant import USUAL, Variant
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import UsageError
-from dbhone.experiment.builds import BuildService
-from dbhone.experiment.comparing import named_reference
-from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.goals import foresee_dbms, missing_for_build
-from dbhone.experiment.model import SubjectDeclaration, Training
-from dbhone.experiment.subject_record import post_link_facts
-from dbhone.experiment.target import BuildResult
+from dbhone.experiment.declaration.comparing import named_reference
+from dbhone.experiment.declaration.model import SubjectDeclaration, Training
+from dbhone.experiment.execution.builds import BuildService
+from dbhone.experiment.execution.subject_record import post_link_facts
+from dbhone.experiment.plan.estimates import BuildEstimator
+from dbhone.experiment.plan.goals import foresee_dbms, missing_for_build
+from dbhone.experiment.target.target import BuildResult
 from dbhone.measurement.build_facts import BuildTimings
 from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_fix

@@ -17,7 +17,7 @@ from dbhone.cli.help import Task, hone_command
 from dbhone.cli.options import dbms_option, tolerance_option, train_option
 from dbhone.cli.running import dbms_of_tree
 from dbhone.errors import HoneError, UsageError
-from dbhone.experiment.comparing import (
+from dbhone.experiment.declaration.comparing import (
     COMPARISON,
     Side,
     check_together,
@@ -26,11 +26,11 @@ from dbhone.experiment.comparing import (
     parse_side,
     with_dbms,
 )
-from dbhone.experiment.goals import foresee_dbms
-from dbhone.experiment.load import parse
-from dbhone.experiment.model import Experiment
-from dbhone.experiment.schema import LEAST_LAYOUTS, MOST_LAYOUTS
-from dbhone.experiment.templates import OPTIONS
+from dbhone.experiment.declaration.load import parse
+from dbhone.experiment.declaration.model import Experiment
+from dbhone.experiment.declaration.schema import LEAST_LAYOUTS, MOST_LAYOUTS
+from dbhone.experiment.declaration.templates import OPTIONS
+from dbhone.experiment.plan.goals import foresee_dbms
 from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import known_versions
 

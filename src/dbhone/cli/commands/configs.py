@@ -11,7 +11,7 @@ from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import facts, headed, print_json
 from dbhone.cli.listing import listing
 from dbhone.cli.options import json_option
-from dbhone.experiment.named_configs import NamedConfig, config_names, load_config
+from dbhone.experiment.declaration.named_configs import NamedConfig, config_names, load_config
 
 
 @hone_command(

@@ -24,10 +24,10 @@ from dbhone.cli.options import PERCENT, dbms_option
 from dbhone.cli.running import dbms_of_tree
 from dbhone.cli.selecting import RUN
 from dbhone.errors import DriverError, UsageError
-from dbhone.experiment.comparing import named_reference
-from dbhone.experiment.load import parse
-from dbhone.experiment.model import Experiment
-from dbhone.experiment.templates import OPTIONS
+from dbhone.experiment.declaration.comparing import named_reference
+from dbhone.experiment.declaration.load import parse
+from dbhone.experiment.declaration.model import Experiment
+from dbhone.experiment.declaration.templates import OPTIONS
 from dbhone.measurement.record import Run
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.source.known_versions import known_versions

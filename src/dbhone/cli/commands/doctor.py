@@ -25,7 +25,7 @@ from dbhone.compilation.feature_probe import why_variant_fails
 from dbhone.compilation.toolchain import Compiler, find_compiler
 from dbhone.dbms.base_server import ServerDbms, server_systems
 from dbhone.errors import HoneError
-from dbhone.experiment.goals import Goal, goals
+from dbhone.experiment.plan.goals import Goal, goals
 from dbhone.home import Home
 from dbhone.instance import idle_inhibitor
 from dbhone.instance.applied_levers import survey

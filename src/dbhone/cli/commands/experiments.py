@@ -7,8 +7,8 @@ from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import print_json
 from dbhone.cli.listing import listing
 from dbhone.cli.options import json_option
-from dbhone.experiment.load import load_shipped, shipped_names
-from dbhone.experiment.model import Experiment
+from dbhone.experiment.declaration.load import load_shipped, shipped_names
+from dbhone.experiment.declaration.model import Experiment
 from dbhone.units import duration
 
 

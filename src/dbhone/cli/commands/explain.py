@@ -16,16 +16,16 @@ from dbhone.cli.lines import check_output, write_output
 from dbhone.cli.options import force_option, output_option, yes_option
 from dbhone.cli.setting_up import agree, ensure_installed
 from dbhone.errors import UsageError
-from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.explaining import (
+from dbhone.experiment.declaration.load import experiment_of
+from dbhone.experiment.declaration.model import Experiment
+from dbhone.experiment.execution.explaining import (
     Explained,
     explain,
     find_task,
     rebuilding,
 )
-from dbhone.experiment.goals import missing_for_build, together
-from dbhone.experiment.load import experiment_of
-from dbhone.experiment.model import Experiment
+from dbhone.experiment.plan.estimates import BuildEstimator
+from dbhone.experiment.plan.goals import missing_for_build, together
 from dbhone.measurement.record import Run
 from dbhone.measurement.stack_sampling import FREQUENCY, check_sampling, clock
 from dbhone.report.explanation import Explanation, difference_folded, explanation, speedscope

@@ -13,12 +13,12 @@ from dbhone.cli.generated import GeneratedOptions, generated_options, write_or_e
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import words
 from dbhone.errors import UsageError
-from dbhone.experiment.earlier_sessions import check_unchanged, users_files
-from dbhone.experiment.join import joining_name, joining_text
-from dbhone.experiment.load import parse
-from dbhone.experiment.model import Experiment
-from dbhone.experiment.run_lifecycle import check_machine
-from dbhone.experiment.templates import OPTIONS, choose_versions, history_text
+from dbhone.experiment.declaration.join import joining_name, joining_text
+from dbhone.experiment.declaration.load import parse
+from dbhone.experiment.declaration.model import Experiment
+from dbhone.experiment.declaration.templates import OPTIONS, choose_versions, history_text
+from dbhone.experiment.execution.earlier_sessions import check_unchanged, users_files
+from dbhone.experiment.execution.run_lifecycle import check_machine
 from dbhone.source.known_versions import KnownVersion, known_versions
 from dbhone.source.tags import tagged_versions
 

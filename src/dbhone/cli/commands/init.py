@@ -13,7 +13,7 @@ from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import write_output
 from dbhone.cli.options import force_option, output_option
-from dbhone.experiment.starters import questions, starter_text
+from dbhone.experiment.plan.starters import questions, starter_text
 from dbhone.source.known_versions import known_versions
 
 

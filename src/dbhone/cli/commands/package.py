@@ -20,9 +20,9 @@ from dbhone.cli.running import execute_new, with_design
 from dbhone.cli.selecting import ChosenBuild, choose
 from dbhone.compilation.manifest import Build
 from dbhone.errors import UsageError
-from dbhone.experiment.load import parse
-from dbhone.experiment.packaged import packaged_build, repeated_text, training_of
-from dbhone.experiment.verifying import built_again
+from dbhone.experiment.declaration.load import parse
+from dbhone.experiment.execution.packaged import packaged_build, repeated_text, training_of
+from dbhone.experiment.execution.verifying import built_again
 from dbhone.package.checking import Checked
 from dbhone.package.forms.base import DRAWER, Form, ImageForm
 from dbhone.package.image import Image

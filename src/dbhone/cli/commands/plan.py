@@ -13,8 +13,8 @@ from dbhone.cli.lines import print_json
 from dbhone.cli.options import json_option
 from dbhone.cli.plan_view import Foreseen, foresee, print_plan
 from dbhone.cli.running import design_options, source_option, with_design
-from dbhone.experiment.load import load_named
-from dbhone.experiment.model import Experiment
+from dbhone.experiment.declaration.load import load_named
+from dbhone.experiment.declaration.model import Experiment
 from dbhone.source.known_versions import known_versions
 
 

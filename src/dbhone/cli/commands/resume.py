@@ -14,10 +14,10 @@ from dbhone.cli.lines import headed
 from dbhone.cli.options import DURATION, force_small_budget_option, tolerance_option
 from dbhone.cli.running import check_rest, execute, with_design
 from dbhone.errors import UsageError
-from dbhone.experiment.comparing import COMPARISON
-from dbhone.experiment.earlier_sessions import progress_of
-from dbhone.experiment.load import experiment_of
-from dbhone.experiment.run_lifecycle import check_resumable, take_over
+from dbhone.experiment.declaration.comparing import COMPARISON
+from dbhone.experiment.declaration.load import experiment_of
+from dbhone.experiment.execution.earlier_sessions import progress_of
+from dbhone.experiment.execution.run_lifecycle import check_resumable, take_over
 
 
 @hone_command("resume", Task.MEASURE, "hone resume last", "hone resume 7 --budget 2h")

@@ -11,7 +11,7 @@ from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.options import force_small_budget_option, refresh_option
 from dbhone.cli.running import design_options, execute_new, source_option, with_design
-from dbhone.experiment.load import load_named
+from dbhone.experiment.declaration.load import load_named
 from dbhone.source.known_versions import known_versions
 
 

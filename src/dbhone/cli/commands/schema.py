@@ -9,7 +9,7 @@ from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import print_json, write_output
 from dbhone.cli.options import force_option, output_option
-from dbhone.experiment.json_schema import experiment_schema
+from dbhone.experiment.declaration.json_schema import experiment_schema
 
 
 @hone_command("schema", Task.MANAGE, "hone schema", "hone schema --output hone.schema.json")

@@ -10,7 +10,7 @@ from dbhone.cli.help import Task, hone_command
 from dbhone.cli.options import yes_option
 from dbhone.cli.setting_up import ensure_installed, install_with_message
 from dbhone.errors import ToolError
-from dbhone.experiment.goals import goals, together
+from dbhone.experiment.plan.goals import goals, together
 from dbhone.requirements import installable
 
 

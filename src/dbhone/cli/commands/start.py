@@ -13,11 +13,11 @@ from dbhone.cli.build_service import build_service
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.setting_up import ensure_installed
-from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.goals import missing_for_build
-from dbhone.experiment.load import experiment_of, load_named
-from dbhone.experiment.model import Experiment
-from dbhone.experiment.standalone_server import standalone_server
+from dbhone.experiment.declaration.load import experiment_of, load_named
+from dbhone.experiment.declaration.model import Experiment
+from dbhone.experiment.execution.standalone_server import standalone_server
+from dbhone.experiment.plan.estimates import BuildEstimator
+from dbhone.experiment.plan.goals import missing_for_build
 from dbhone.instance.server import Server
 from dbhone.source.known_versions import known_versions
 

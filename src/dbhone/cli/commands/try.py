@@ -13,8 +13,8 @@ from dbhone.cli.options import force_small_budget_option, refresh_option
 from dbhone.cli.running import design_options, execute_new, with_design
 from dbhone.dbms.base import system_names
 from dbhone.errors import UnknownName
-from dbhone.experiment.load import load_shipped, shipped_names
-from dbhone.experiment.model import Experiment
+from dbhone.experiment.declaration.load import load_shipped, shipped_names
+from dbhone.experiment.declaration.model import Experiment
 
 _SQLITE, _SHORT = "sqlite", "try"
 _BUILDS = "-builds"

@@ -24,11 +24,11 @@ from dbhone.cli.setting_up import offer_installing
 from dbhone.compilation.distribution_rules import has_rules
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import HoneError, Interrupted
-from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.goals import together
-from dbhone.experiment.model import Experiment
-from dbhone.experiment.users_data import check_users_data
-from dbhone.experiment.verifying import test_harness
+from dbhone.experiment.declaration.model import Experiment
+from dbhone.experiment.execution.verifying import test_harness
+from dbhone.experiment.plan.estimates import BuildEstimator
+from dbhone.experiment.plan.goals import together
+from dbhone.experiment.plan.users_data import check_users_data
 from dbhone.measurement.record import Run, Subject
 from dbhone.measurement.store import Store
 from dbhone.report.page import Page

@@ -17,8 +17,8 @@ from dbhone.cli.selecting import ChosenBuild, choose, find_build
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.compilation.manifest import Build
 from dbhone.errors import UsageError
-from dbhone.experiment.load import experiment_of
-from dbhone.experiment.verifying import usual_base, verify_build
+from dbhone.experiment.declaration.load import experiment_of
+from dbhone.experiment.execution.verifying import usual_base, verify_build
 from dbhone.requirements import missing
 from dbhone.units import count_of, duration, listed
 from dbhone.verification.outcome import Grade, Outcome

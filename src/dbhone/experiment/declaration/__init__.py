@@ -1,0 +1,1 @@
+"""What an experiment file says, and the experiment that it declares."""

@@ -1,0 +1,80 @@
+"""Whether a user's folders, dumps and data can be taken here, told before anything is built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from dbhone.dbms.base import load_dbms
+from dbhone.errors import ToolError, UsageError
+from dbhone.experiment.declaration.model import Experiment, SubjectDeclaration
+from dbhone.process import why_not_enclosed
+from dbhone.sandbox import is_waived, remedy
+from dbhone.source.kinds.base import folder_of
+from dbhone.workload.dumps.base import Dumps, load_dumps
+from dbhone.workload.dumps.postgresql import EXTENSIONS_HINT
+
+_DUMP = "dump"
+
+
+def check_inputs(experiment: Experiment) -> None:
+    """Look at the folders and dumps that an experiment names, before anything is copied or built.
+
+    Raises UsageError for a folder that does not exist and for a dump that a build cannot take,
+    SourceError for a folder that holds another DBMS, ToolError for a user's data without a sandbox.
+    """
+    for subject in experiment.subjects:
+        for inputs in dict.fromkeys((subject.inputs, subject.inputs.trained)):
+            folder = folder_of(inputs.source)
+            if folder is not None and not inputs.variant.ready_made:
+                load_dbms(inputs.dbms).version(folder)
+    check_users_data(experiment)
+
+
+def check_users_data(experiment: Experiment) -> None:
+    """Raise an error if a user's own data, or what refers to it, cannot be served here.
+
+    That is a ToolError where no sandbox can be made: the data may have foreign tables, and what a
+    replay writes to these would reach the user's servers. It is a UsageError for a file that hone
+    cannot restore, and for a dump whose extensions a build will not have; what a ready-made server
+    has is seen only when it runs.
+    """
+    for subject in experiment.subjects:
+        for key, path in _sources(experiment, subject):
+            _check_enclosed(path)
+            if key == _DUMP:
+                dumps = load_dumps(load_dbms(subject.inputs.dbms).interface)
+                dumps.check(path)
+                _check_extensions(subject, path, dumps)
+
+
+def _check_enclosed(path: Path) -> None:
+    reason = why_not_enclosed()
+    if reason is not None and not is_waived():
+        raise ToolError(
+            f"{path} may have foreign tables, by which a replay would write to other servers, and"
+            f" this machine makes no sandboxes, which have no network: {reason}",
+            hint=f"{remedy()}; or, if no other server can be reached: hone --trust …",
+        )
+
+
+def _check_extensions(subject: SubjectDeclaration, dump: Path, dumps: Dumps) -> None:
+    inputs = subject.inputs
+    present = load_dbms(inputs.dbms).extensions(inputs.packaging)
+    if present is None or inputs.variant.ready_made:
+        return
+    absent = [name for name in dumps.extensions(dump) if name not in present]
+    if absent:
+        word = "extension" if len(absent) == 1 else "extensions"
+        raise UsageError(
+            f"{dump} needs the {word} {', '.join(absent)}, which the build of"
+            f" {subject.name} will not have",
+            hint=EXTENSIONS_HINT,
+        )
+
+
+def _sources(experiment: Experiment, subject: SubjectDeclaration) -> Iterator[tuple[str, Path]]:
+    """Yield the dumps and data directories that a subject is measured on and trained on."""
+    yield from experiment.workload.scale.paths.items()
+    if subject.training is not None:
+        yield from subject.training.workload.scale.paths.items()

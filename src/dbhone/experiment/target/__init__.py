@@ -1,0 +1,1 @@
+"""What is measured: an embedded DBMS, or servers and their clients."""

@@ -1,0 +1,292 @@
+"""The servers of an experiment: loaded data, and running instances.
+
+Whatever needs a server goes through here: training, verification and measuring. Loaded data is
+made once for each DBMS version, scale and settings that shape data, and kept in the home; each
+instance gets a copy of it. Of a version under development it is made once for each source.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
+from dbhone.dbms.base_settings import Origin, RequestedSetting
+from dbhone.experiment.target.order import BlockSeed
+from dbhone.experiment.target.server_clients import ServerClients
+from dbhone.files import digest_of_file
+from dbhone.instance import data, page_cache, settings
+from dbhone.instance.applied_levers import AppliedLevers
+from dbhone.instance.data_facts import DataFacts, note_copy, note_load
+from dbhone.instance.memory import Yardstick, memory_for, scaled
+from dbhone.instance.place import opened_place
+from dbhone.instance.programs import prepared_environment
+from dbhone.instance.server import Server
+from dbhone.instance.settings import ResolvedSettings
+from dbhone.session import Notify, Session
+from dbhone.untrusted_files import remove_tree
+from dbhone.workload.drivers.base import ServerDriver
+from dbhone.workload.suite import Regime
+from dbhone.workload.task import DataFolder, DataSet
+from dbhone.workload.workload import Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSpec:
+    """A server that is to run: its DBMS, programs, requested settings and levers.
+
+    An instrumented one writes its counters to the folder ``counters``. With its clients it may hold
+    ``memory`` bytes, all that is usable if it is None. ``plain`` are the programs that make data
+    directories and tell of settings, if the server's own must not: BOLT's counters have one place,
+    which each start of the program would spoil. ``layouts`` are the same programs with the server's
+    code in other layouts.
+    """
+
+    dbms: ServerDbms
+    installation: Installation
+    settings: tuple[RequestedSetting, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    levers: AppliedLevers = field(default_factory=AppliedLevers)
+    counters: Path | None = None
+    memory: int | None = None
+    plain: Installation | None = None
+    layouts: tuple[Installation, ...] = ()
+
+    def in_block(self, block: BlockSeed, subject: str) -> ServerSpec:
+        """Return the server that a subject has in a block: in one of the layouts, if it has any."""
+        chosen = block.in_layout(subject, self.installation, self.layouts)
+        return dataclasses.replace(self, installation=chosen, plain=self.tools, layouts=())
+
+    @property
+    def tools(self) -> Installation:
+        """The programs for whatever is done beside running the server."""
+        return self.plain or self.installation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedServer:
+    """The digest of each answer of a server, and in words what it refused, None if nothing."""
+
+    answers: Mapping[str, str]
+    refusals: str | None
+
+
+class ServerPool:
+    """Starts and loads servers for one session; ``clients`` drive them.
+
+    So many ``servers`` share the machine. With ``drop_unknown`` a setting that a version lacks is
+    left out.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        workload: Workload,
+        notify: Notify,
+        *,
+        drop_unknown: bool = False,
+        servers: int = 1,
+    ) -> None:
+        self.session = session
+        self.workload = workload
+        self._servers = servers
+        self._drop_unknown = drop_unknown
+        self._notify = notify
+        self.clients = ServerClients(session, workload, notify)
+        self._held: dict[str, data.Saved] = {}
+        # Part of the key of loaded data, which every start of a server needs.
+        self._scripts = [digest_of_file(path) for path in self.clients.load_scripts]
+
+    @property
+    def _folder(self) -> DataFolder | None:
+        return self.workload.data.data_folder
+
+    @contextlib.contextmanager
+    def running(self, spec: ServerSpec, seed: int | None = None) -> Iterator[Server]:
+        """Yield a started server on a fresh copy of the loaded data; stop it cleanly in the end.
+
+        With a ``seed`` the data is random data of this seed, which is held until ``forget``.
+        Raises ServerError when it does not start, crashes or does not stop.
+        """
+        saved = self._kept_data(spec) if seed is None else self._held_data(spec, seed)
+        with self._instance(spec, saved) as server:
+            yield server
+
+    @contextlib.contextmanager
+    def _instance(self, spec: ServerSpec, saved: data.Saved | None) -> Iterator[Server]:
+        with opened_place(self.session, memory=spec.memory) as place:
+            if saved is None:
+                self._make_data(spec, place)
+            else:
+                began = time.monotonic()
+                data.restore(saved, place)
+                note_copy(saved.path, time.monotonic() - began)
+                if self.workload.cold:
+                    page_cache.evict(place.data)
+            chosen = self._settings_for(spec, place)
+            server = Server(
+                spec.dbms,
+                spec.installation,
+                place,
+                chosen.values,
+                home=self.session.home,
+                # What an instrumented server counts outside of training is discarded.
+                env={**prepared_environment(place), **spec.env},
+                levers=spec.levers,
+                counters=spec.counters,
+                # A dump makes its database itself: whoever restores it asks the usual one.
+                database=self.workload.data.asked_database if saved or self._folder else None,
+            )
+            with server:
+                yield server
+
+    def _make_data(self, spec: ServerSpec, place: InstanceDir) -> None:
+        """Make a data directory, or copy the user's, with the data settings of the server."""
+        chosen = self.settings(spec).values
+        of_data = {name: chosen[name] for name in chosen if name in spec.dbms.data_settings}
+        if self._folder is None:
+            data.make(spec.dbms, spec.tools, place, self.session, of_data)
+        else:
+            folder = self._folder.path
+            data.copy_from(folder, spec.dbms, spec.tools, place, self.session, of_data)
+
+    def settings(self, spec: ServerSpec) -> ResolvedSettings:
+        """Return the settings that a server will have, without those that hone fixes.
+
+        Raises SettingsError for one that it lacks.
+        """
+        with opened_place(self.session) as place:
+            chosen = self._settings_for(spec, place)
+            fixed = spec.dbms.fixed_settings(place)
+        values = {name: value for name, value in chosen.values.items() if name not in fixed}
+        return dataclasses.replace(chosen, values=values)
+
+    def _settings_for(self, spec: ServerSpec, place: InstanceDir) -> ResolvedSettings:
+        hints = SizingHints(
+            cache_bytes=self.workload.cache_bytes,
+            connections=self.workload.connections,
+            os_cached=self.workload.scale.regime is Regime.OS_CACHED,
+        )
+        yardstick = Yardstick(memory=memory_for(self._servers), cache=hints.cache_bytes)
+        settings_of_server = (
+            dataclasses.replace(setting, value=scaled(setting.value, yardstick, spec.dbms))
+            for setting in spec.settings
+        )
+        return settings.choose(
+            spec.dbms,
+            spec.tools,
+            place,
+            proposed=spec.dbms.proposed_settings(hints, spec.installation.version),
+            wanted=settings_of_server,
+            drop_unknown=self._drop_unknown,
+        )
+
+    def _kept_data(self, spec: ServerSpec) -> data.Saved:
+        """Return the loaded data for this DBMS version, made unless it is kept."""
+        content = self.clients.data
+        key = self._key(spec, content)
+        return data.find(self.session.home, key) or self._load(
+            spec, content, lambda made: data.save(self.session, key, made)
+        )
+
+    def _held_data(self, spec: ServerSpec, seed: int) -> data.Saved:
+        """Return data of this seed, made unless it is held."""
+        content = self.clients.data.with_seed(seed)
+        key = self._key(spec, content)
+        if key not in self._held:
+            self._held[key] = self._load(spec, content, lambda made: data.hold(self.session, made))
+        return self._held[key]
+
+    def forget(self) -> None:
+        """Remove the data that is held, which no server needs any more."""
+        while self._held:
+            _, saved = self._held.popitem()
+            remove_tree(saved.path)
+
+    def _key(self, spec: ServerSpec, content: DataSet) -> str:
+        own, driver = spec.installation, self.clients.driver
+        return data_name(
+            spec.dbms, own.version, spec.settings, driver, content, self._scripts, source=own.source
+        )
+
+    def _load(
+        self, spec: ServerSpec, content: DataSet, keep: Callable[[Path], data.Saved]
+    ) -> data.Saved:
+        self._notify(f"loading {content.label}")
+        began = time.monotonic()
+        # Settings that only matter while a server is measured must not decide what is loaded.
+        plain = ServerSpec(
+            dbms=spec.dbms,
+            installation=spec.tools,
+            settings=(
+                *(
+                    RequestedSetting(name=name, value=value, origin=Origin.CONFIG)
+                    for name, value in spec.dbms.while_loading.items()
+                ),
+                *loading_settings(spec.dbms, spec.settings),
+            ),
+        )
+        with self._instance(plain, None) as server:
+            place = server.place
+            if content.data_folder is None:
+                self.clients.load(server, content)
+            self.clients.finish_background_work(server, content)
+            server.stop()
+            saved = keep(place.data)
+        facts = DataFacts(
+            dbms=spec.dbms.name,
+            driver=self.clients.driver.name,
+            volume=content.volume,
+            load_seconds=time.monotonic() - began,
+        )
+        note_load(saved.path, facts)
+        return saved
+
+    def verify(
+        self, spec: ServerSpec, on_start: Callable[[Server], None] = lambda _server: None
+    ) -> VerifiedServer:
+        """Return what the server answers. Raises DriverError if the data is damaged.
+
+        ``on_start`` gets the server once it has started.
+        """
+        with self.running(spec) as server:
+            on_start(server)
+            printed = self.clients.verify(server)
+            server.stop()
+        driver = self.clients.driver
+        refusals = driver.refusals(printed, self.workload.data)
+        return VerifiedServer(answers=driver.answers(printed), refusals=refusals)
+
+
+def loading_settings(
+    dbms: ServerDbms, settings: Iterable[RequestedSetting]
+) -> tuple[RequestedSetting, ...]:
+    """Return those requested settings that decide what a server's data is."""
+    names = dbms.loading_settings | dbms.data_settings
+    return tuple(setting for setting in settings if dbms.meant(setting.name) in names)
+
+
+def data_name(
+    dbms: ServerDbms,
+    version: str,
+    settings: Iterable[RequestedSetting],
+    driver: ServerDriver,
+    content: DataSet,
+    scripts: Sequence[str],
+    *,
+    source: str,
+) -> str:
+    """Return the name under which loaded data is kept; ``scripts`` are the driver's, as digests.
+
+    The ``source`` counts where a version does not tell whose data its servers can read.
+    """
+    seed = () if content.seed is None else (content.seed,)
+    own = [[it.name, it.value, it.origin] for it in loading_settings(dbms, settings)]
+    is_released = dbms.unreleased is None or dbms.unreleased.search(version) is None
+    of_source = () if version and is_released else (source,)
+    parts = [driver.name, *content.key, list(scripts), *seed, *own, *of_source]
+    return data.key(dbms.name, version, parts)
