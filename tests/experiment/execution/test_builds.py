@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +23,7 @@ from dbhone.experiment.declaration.model import Training
 from dbhone.experiment.execution import builds
 from dbhone.experiment.execution.builds import BuildService, check_trainable
 from dbhone.experiment.plan.events import Event, Note, WaitBegan, WaitEnded
-from dbhone.experiment.plan.plan import DONE, Train
+from dbhone.experiment.plan.plan import DONE, Fetch, Train
 from dbhone.experiment.target.target import BuildResult
 from dbhone.host_lock import hold_host_lock
 from dbhone.session import Session
@@ -33,6 +34,7 @@ from tests.compilation.tiny import make_tree
 from tests.dbms.mysql_trees import Tree
 from tests.experiment.pretended import pretended_build
 from tests.source.make_elf import elf
+from tests.source.repositories import Repository
 
 
 def inputs(source: Path, dbms: str = "mysql") -> BuildInputs:
@@ -75,6 +77,19 @@ def test_what_is_neither_source_nor_server_gets_the_dbmss_own_advice(
     with pytest.raises(SourceError) as error:
         BuildService(session, lambda _: None).spec(inputs(tmp_path / "other"), Pass.PLAIN, None)
     assert error.value.hint == "give the whole source tree of MySQL"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_a_source_that_was_fetched_to_recognise_its_dbms_was_not_kept_from_before(
+    session: Session, tmp_path: Path
+) -> None:
+    commit = Repository(tmp_path / "repository").commit("one")
+    reference = f"git:{tmp_path / 'repository'}@{commit}"
+    fetch = Fetch(label="s", subjects=("a",), makes="tree", cost=DONE, reference=reference)
+    service = BuildService(session, lambda _: None)
+    service.tree(reference)
+    assert not service.perform(fetch)
+    assert BuildService(session, lambda _: None).perform(fetch)
 
 
 def test_a_wait_for_another_hone_counts_while_it_lasts_and_no_longer(session: Session) -> None:

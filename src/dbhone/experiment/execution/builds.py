@@ -69,6 +69,7 @@ class BuildService:
         self._jobs = jobs
         self._results: dict[str, StepResult] = {}
         self._trees: dict[str, SourceTree] = {}
+        self._fetched: set[str] = set()
         self._compilers: dict[str, Compiler] = {}
         self._waited = 0.0
         self._waits_since: float | None = None
@@ -93,9 +94,8 @@ class BuildService:
         """Perform a step whose needs were made. Return whether its result existed before."""
         match step:
             case Fetch():
-                kept = not self._refresh and recall(step.reference, self.session.home) is not None
                 self._results[step.makes] = self.tree(step.reference)
-                return kept
+                return step.reference not in self._fetched
             case TakeReadyMade():
                 result = self._take_ready_made(step.inputs)
             case Compile():
@@ -145,6 +145,8 @@ class BuildService:
     def tree(self, reference: str) -> SourceTree:
         """Return the source tree; it is fetched at most once in a session."""
         if reference not in self._trees:
+            if self._refresh or recall(reference, self.session.home) is None:
+                self._fetched.add(reference)
             self._trees[reference] = acquire(
                 reference, self.session, refresh=self._refresh, notify=self.detail
             )
