@@ -205,6 +205,17 @@ def test_a_profile_may_be_of_another_source(tmp_path: Path, service: FakeService
     assert [one.inputs.source for one in service.compiled] == ["apt:sqlite3=3.39", "dir:sqlite"]
 
 
+def test_the_tree_decides_which_dbms_it_is_not_its_reference(
+    tmp_path: Path, service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "foresee_dbms", lambda _: "mysql")
+    monkeypatch.setattr(module, "ensure_installed", lambda *_: None)
+    monkeypatch.setattr(module, "recognise", lambda *_: "myrocks")
+    done = hone_build(tmp_path, "git:mysql@fb-mysql-8.0.32")
+    assert done.exit_code == 0, done.output
+    assert [step.inputs.dbms for step in service.compiled] == ["myrocks"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -19,13 +19,14 @@ from dbhone.compilation.profile import Profile, ProfileFacts
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.errors import ProfileError, SourceError, UntrustedFileError, UsageError
-from dbhone.experiment.declaration.model import Training
+from dbhone.experiment.declaration.model import SubjectDeclaration, Training
 from dbhone.experiment.execution import builds
 from dbhone.experiment.execution.builds import BuildService, check_trainable
-from dbhone.experiment.plan.events import Event, Note, WaitBegan, WaitEnded
-from dbhone.experiment.plan.plan import DONE, Fetch, Train
+from dbhone.experiment.plan.events import Ended, Event, Note, Stage, WaitBegan, WaitEnded
+from dbhone.experiment.plan.plan import DONE, Train
 from dbhone.experiment.target.target import BuildResult
 from dbhone.host_lock import hold_host_lock
+from dbhone.measurement.record import Role
 from dbhone.session import Session
 from dbhone.source.recognise import recognise
 from dbhone.workload.task import Scale
@@ -80,16 +81,29 @@ def test_what_is_neither_source_nor_server_gets_the_dbmss_own_advice(
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_a_source_that_was_fetched_to_recognise_its_dbms_was_not_kept_from_before(
-    session: Session, tmp_path: Path
+def test_a_source_that_is_fetched_to_recognise_its_dbms_is_told_once(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit = Repository(tmp_path / "repository").commit("one")
     reference = f"git:{tmp_path / 'repository'}@{commit}"
-    fetch = Fetch(label="s", subjects=("a",), makes="tree", cost=DONE, reference=reference)
-    service = BuildService(session, lambda _: None)
-    service.tree(reference)
-    assert not service.perform(fetch)
-    assert BuildService(session, lambda _: None).perform(fetch)
+    build = pretended_build(tmp_path / "build")
+
+    def compile(service: BuildService, *_: object) -> BuildResult:
+        return BuildResult(build=build, tree=service.tree(reference), reused=True)
+
+    monkeypatch.setattr(BuildService, "compile", compile)
+    subject = SubjectDeclaration(
+        name="a",
+        role=Role.BASE,
+        inputs=BuildInputs(dbms="mysql", source=reference, variant=parse_variant("rel")),
+    )
+    for is_kept in (False, True):
+        told: list[Event] = []
+        service = BuildService(session, told.append)
+        service.fetch(reference)
+        service.make_builds(subject)
+        fetches = [each for each in told if isinstance(each, Ended) and each.stage is Stage.SOURCE]
+        assert [each.reused for each in fetches] == [is_kept]
 
 
 def test_a_wait_for_another_hone_counts_while_it_lasts_and_no_longer(session: Session) -> None:

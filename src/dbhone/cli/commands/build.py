@@ -233,8 +233,7 @@ def _prepare(context: Context, source: str, chosen: _Options, variant: Variant) 
 def _result(service: BuildService, source: str, chosen: _Options, variant: Variant) -> BuildResult:
     if variant.ready_made:
         return service.ready_made_server(source)
-    dbms = foresee_dbms(source) or recognise(service.tree(source).path, source)
-    subject = _subject(source, dbms, chosen, variant)
+    subject = _subject(source, recognise(service.fetch(source).path, source), chosen, variant)
     check_targets(subject.inputs)
     return service.make_builds(subject)[source]
 

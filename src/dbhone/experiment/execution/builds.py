@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -33,7 +33,15 @@ from dbhone.experiment.plan.events import (
     WaitBegan,
     WaitEnded,
 )
-from dbhone.experiment.plan.plan import Compile, Fetch, PlanStep, PostLink, TakeReadyMade, Train
+from dbhone.experiment.plan.plan import (
+    DONE,
+    Compile,
+    Fetch,
+    PlanStep,
+    PostLink,
+    TakeReadyMade,
+    Train,
+)
 from dbhone.experiment.plan.planning import plan_builds
 from dbhone.experiment.target.target import BuildResult, TrainingJob, training_workload
 from dbhone.experiment.target.targets import target_class
@@ -44,8 +52,8 @@ from dbhone.source.derive import for_build, unpack_server
 from dbhone.source.recognise import naming_ready_made_servers
 from dbhone.source.tree import SourceTree, acquire, recall
 
-StepResult: TypeAlias = SourceTree | BuildResult | Profile
-"""What a step that makes builds makes."""
+StepResult: TypeAlias = BuildResult | Profile
+"""What the steps that make builds make of trees."""
 
 
 class BuildService:
@@ -69,7 +77,7 @@ class BuildService:
         self._jobs = jobs
         self._results: dict[str, StepResult] = {}
         self._trees: dict[str, SourceTree] = {}
-        self._fetched: set[str] = set()
+        self._told: set[str] = set()
         self._compilers: dict[str, Compiler] = {}
         self._waited = 0.0
         self._waits_since: float | None = None
@@ -82,20 +90,35 @@ class BuildService:
         The listener is told of each step.
         """
         plan = plan_builds(subjects, BuildEstimator(self.session.home))
-        reporter = StepReporter(
-            self.listen, plan.steps, clock=lambda: time.monotonic() - self.waited
-        )
-        for step in plan.steps:
+        self._perform_all(plan.steps)
+        return {name: self.build(makes) for name, makes in plan.builds.items()}
+
+    def fetch(self, reference: str) -> SourceTree:
+        """Return a source's tree, before a plan is made; the listener is told of this step."""
+        step = Fetch(label=reference, subjects=(), makes=reference, cost=DONE, reference=reference)
+        self._perform_all((step,))
+        self._told.add(reference)
+        return self.tree(reference)
+
+    def _perform_all(self, steps: Sequence[PlanStep]) -> None:
+        """Perform steps and tell of each; a fetch that was told is not told again."""
+        told = [
+            step
+            for step in steps
+            if not isinstance(step, Fetch) or step.reference not in self._told
+        ]
+        reporter = StepReporter(self.listen, told, clock=lambda: time.monotonic() - self.waited)
+        for step in told:
             with reporter.step(step, step.cost.seconds) as report:
                 report.reused = self.perform(step)
-        return {name: self.build(makes) for name, makes in plan.builds.items()}
 
     def perform(self, step: PlanStep) -> bool:
         """Perform a step whose needs were made. Return whether its result existed before."""
         match step:
             case Fetch():
-                self._results[step.makes] = self.tree(step.reference)
-                return step.reference not in self._fetched
+                kept = not self._refresh and recall(step.reference, self.session.home) is not None
+                self.tree(step.reference)
+                return kept
             case TakeReadyMade():
                 result = self._take_ready_made(step.inputs)
             case Compile():
@@ -145,8 +168,6 @@ class BuildService:
     def tree(self, reference: str) -> SourceTree:
         """Return the source tree; it is fetched at most once in a session."""
         if reference not in self._trees:
-            if self._refresh or recall(reference, self.session.home) is None:
-                self._fetched.add(reference)
             self._trees[reference] = acquire(
                 reference, self.session, refresh=self._refresh, notify=self.detail
             )
