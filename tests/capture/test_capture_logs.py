@@ -19,7 +19,7 @@ from dbhone.capture.logs.base import Clock
 from dbhone.capture.logs.postgresql_stderr import prefix_pattern
 from dbhone.capture.sessions import CANCELED, OTHER_DATABASE, TOO_LARGE
 from dbhone.capture.sql import DUMP, MYSQL, OF_ROUTINE, POSTGRESQL
-from dbhone.errors import UsageError
+from dbhone.errors import UnknownName, UsageError
 from dbhone.workload.workload_file import read_header, read_transactions
 from tests.capture import written_logs
 from tests.capture.written_logs import GOLDEN, Asked, Line
@@ -649,6 +649,10 @@ _OF_SHOP_AND_CRM = {
 2026-05-04T10:20:32.000000Z\t    1 Query\tSELECT 'crm'
 2026-05-04T10:20:33.000000Z\t    2 Query\tuse `shop`
 2026-05-04T10:20:33.000000Z\t    2 Query\tSELECT 'shop'
+2026-05-04T10:20:34.000000Z\t    1 Reset Connection\t
+2026-05-04T10:20:34.000000Z\t    1 Query\tSELECT 'crm'
+2026-05-04T10:20:35.000000Z\t    2 Change user\tyou@localhost on crm using Socket
+2026-05-04T10:20:35.000000Z\t    2 Query\tSELECT 'crm'
 """,
     "slow, MySQL": """\
 # User@Host: me[me] @ localhost []  Id:     1
@@ -697,6 +701,9 @@ def test_statements_on_other_databases_are_left_out_if_one_is_named(
     assert set(kept) == {"SELECT 'shop'"}
     assert set(found.header.databases) == {"shop"}
     assert found.header.left_out[OTHER_DATABASE] >= 1
+    with pytest.raises(UnknownName, match=r"there is no database 'shp'") as unknown:
+        captured(tmp_path, _OF_SHOP_AND_CRM[log], database="shp")
+    assert "did you mean 'shop'" in (unknown.value.hint or "")
     everything, _ = captured(tmp_path, _OF_SHOP_AND_CRM[log])
     assert set(everything.header.databases) == {"shop", "crm"}
     assert OTHER_DATABASE not in everything.header.left_out

@@ -101,11 +101,11 @@ class Sessions:
 
         The name is empty if the log does not say it.
         """
+        if database:
+            self.counted.databases[database] += 1
         if self.is_other(database):
             self.counted.left_out[OTHER_DATABASE] += 1
             return False
-        if database:
-            self.counted.databases[database] += 1
         return True
 
     def is_other(self, database: str) -> bool:

@@ -22,6 +22,8 @@ _COMMANDS = (
 # MariaDB writes the time when the second changes, MySQL since 5.7 always.
 _TIME = r"\d{6} [ \d]\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(?:Z|[+-]\d\d:\d\d)"
 _START = re.compile(rf"\n({_TIME}|)\t+ *(\d+) ({_COMMANDS})(?:\t|(?=\n)|$)")
+_BEGINNINGS = ("Connect", "Change user")
+"""Both name an account and its database; what was before has ended, whether that is told or not."""
 _DATABASE = re.compile(r" on (\S*)(?: using |$)")
 _USE = re.compile(r"\s*use\s+(`[^`]+`|\w+)\s*;?\s*", re.IGNORECASE)
 
@@ -46,13 +48,14 @@ class GeneralReader(MysqlRecordReader):
             self._time, self._at = time, self._moment(time)
         if command in ("Query", "Execute"):
             self._statement(key, text[start.end() : end])
-        elif command in ENDS:
+        elif command in _BEGINNINGS:
             self.sessions.ended(key)
-            self._databases.pop(key, None)
-        elif command == "Connect":
-            self.sessions.ended(key)  # an earlier one, whose end is not in the log
             found = _DATABASE.search(text, start.end(), end)
             self._databases[key] = found[1] if found is not None else ""
+        elif command in ENDS:
+            self.sessions.ended(key)
+            if command == "Quit":  # a reset leaves the database as it is
+                self._databases.pop(key, None)
         elif command == "Init DB":
             self._databases[key] = text[start.end() : end].strip()
 
