@@ -107,6 +107,15 @@ def test_a_dump_with_the_servers_accounts_is_refused(head: str, tmp_path: Path) 
     assert "--databases" in (error.value.hint or "")
 
 
+def test_the_servers_accounts_are_found_behind_much_else(tmp_path: Path) -> None:
+    dump = tmp_path / "all.sql"
+    dump.write_text("USE `shop`;\n" + "INSERT INTO a VALUES (1);\n" * 50_000 + "USE `mysql`;\n")
+    dumps = load_dumps("mysql")
+    dumps.check(dump)
+    with pytest.raises(UsageError, match="own accounts"):
+        dumps.statements_before(dump, None)
+
+
 def test_a_dump_of_one_database_is_taken(tmp_path: Path) -> None:
     dump = tmp_path / "shop.sql"
     dump.write_text("-- Host: localhost    Database: shop\n\nCREATE TABLE mysql (b int);\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -47,12 +47,7 @@ class MysqlDumps(Dumps):
         super().check(dump)
         head = _text(dump)
         if _EVERY_DATABASE.search(head) or _SYSTEM_DATABASE in _USE.findall(head):
-            raise UsageError(
-                f"{dump} has the server's own accounts in it, which would replace those by which"
-                " hone's clients connect",
-                hint="dump without --all-databases: mysqldump --databases NAME…, with the same"
-                " other options",
-            )
+            raise _accounts_in(dump)
 
     def database(self, dump: Path) -> str | None:
         """Return the database that a dump by ``--databases`` says it is of."""
@@ -60,8 +55,11 @@ class MysqlDumps(Dumps):
         return found[1].replace("``", "`") if found else None
 
     def statements_before(self, dump: Path, database: str | None) -> tuple[str, ...]:
-        """Return what makes the accounts, and the database if the dump does not make it itself."""
-        accounts = _definers(lines_of(dump))
+        """Return what makes the accounts, and the database if the dump does not make it itself.
+
+        Raises UsageError if the server's own accounts are further in the dump than ``check`` reads.
+        """
+        accounts = _definers(_lines_without_accounts(dump))
         made = [one.format(name) for name in accounts for one in _LOCKED_ACCOUNT]
         if database is not None and self.database(dump) is None:
             made.append("CREATE DATABASE IF NOT EXISTS `{}`".format(database.replace("`", "``")))
@@ -80,6 +78,23 @@ class MysqlDumps(Dumps):
             f"--user={endpoint.user}",
             f"--database={into or endpoint.database}",
         )
+
+
+def _lines_without_accounts(dump: Path) -> Iterator[str]:
+    for line in lines_of(dump):
+        used = _USE.match(line)
+        if used is not None and used[1] == _SYSTEM_DATABASE:
+            raise _accounts_in(dump)
+        yield line
+
+
+def _accounts_in(dump: Path) -> UsageError:
+    return UsageError(
+        f"{dump} has the server's own accounts in it, which would replace those by which hone's"
+        " clients connect",
+        hint="dump without --all-databases: mysqldump --databases NAME…, with the same other"
+        " options",
+    )
 
 
 def _text(dump: Path) -> str:
