@@ -66,6 +66,7 @@ def group_table(context: ReportContext, history: History, portion: Portion) -> T
         "with their interval. ↓ and ↑ stand where a change begins.",
         columns=columns("Group", map(label, context.others)),
         rows=tuple(rows),
+        drawn=True,
     )
 
 
