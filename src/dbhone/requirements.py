@@ -155,6 +155,7 @@ def install(lacking: Missing, log: Path) -> None:
         for setting in settings:
             while_installing.enter_context(_set(setting, log))
         installed = _as_root((*_INSTALL, *_PATIENT, *lacking.packages), log)
+    process.why_not_enclosed.cache_clear()  # bubblewrap may have come
     if not installed:
         raise ToolError(
             f"{_APT} could not install {' '.join(lacking.packages)}", log=log, hint=lacking.line()

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
+
+from dbhone.experiment.declaration.model import Experiment
+
 GOOD = """\
 title = "a small comparison"
 base = "rel"
@@ -96,3 +101,10 @@ WITH_BUDGET = f'{EMBEDDED}[design]\nbudget = "8m"\n'
 
 
 SMOKE = f'{GOOD}\n[verification]\ngrade = "smoke"\n'
+
+
+def on_data(experiment: Experiment, key: str, path: Path) -> Experiment:
+    """Return the experiment on a user's data."""
+    scale = dataclasses.replace(experiment.workload.scale, data={key: str(path)})
+    workload = dataclasses.replace(experiment.workload, scale=scale)
+    return dataclasses.replace(experiment, workload=workload)

@@ -20,7 +20,7 @@ from dbhone.experiment.plan.plan import DataCost, Plan, PlanStep, Verify, checks
 from dbhone.experiment.plan.planning import make_plan
 from dbhone.experiment.plan.room import check_room
 from dbhone.experiment.plan.shortage import Shortage, shortage
-from dbhone.experiment.plan.users_data import check_inputs
+from dbhone.experiment.plan.users_data import check_enclosed, check_inputs
 from dbhone.home import Home
 from dbhone.report.wording import capital
 from dbhone.requirements import Missing
@@ -43,9 +43,12 @@ class Foreseen:
 
 
 def foresee(context: Context, declared: Experiment) -> Foreseen:
-    """Return what an experiment would do. Raises UsageError for data that it cannot take."""
+    """Return what an experiment would do. Raises UsageError, ToolError for data not taken here."""
     check_inputs(declared)
     estimator = BuildEstimator(context.home)
+    lacking = missing_for(declared, estimator)
+    if not lacking:
+        check_enclosed(declared)
     plan = make_plan(declared, estimator)
     errors = {one.name: estimator.absence(declared, one) for one in declared.subjects}
     return Foreseen(
@@ -53,7 +56,7 @@ def foresee(context: Context, declared: Experiment) -> Foreseen:
         shortage=shortage(plan, declared),
         room=_lack_of_room(declared, plan, context.home),
         absent={name: error for name, error in errors.items() if error is not None},
-        missing=missing_for(declared, estimator),
+        missing=lacking,
     )
 
 

@@ -27,7 +27,7 @@ from dbhone.experiment.plan.plan import PlanProgress
 from dbhone.experiment.plan.planning import make_plan
 from dbhone.experiment.plan.room import check_room
 from dbhone.experiment.plan.shortage import Shortage, shortage
-from dbhone.experiment.plan.users_data import check_inputs
+from dbhone.experiment.plan.users_data import check_enclosed, check_inputs
 from dbhone.files import write_whole
 from dbhone.measurement.record import Run
 from dbhone.measurement.store import Store
@@ -117,6 +117,7 @@ def check(context: Context, experiment: Experiment, *, force: bool) -> None:
     check_inputs(experiment)
     lacking = missing_for(experiment, estimator)
     ensure_installed(context, lacking, "this experiment")
+    check_enclosed(experiment)
     plan = make_plan(experiment, estimator)
     check_room(experiment, plan, context.home)
     _tell_shortage(context, shortage(plan, experiment), "begins", force=force)
@@ -132,8 +133,10 @@ def check_rest(
 ) -> None:
     """Check that the budget is enough for the rest of a run, which has come so far.
 
-    Raises UsageError for one that is unlikely to give more than there is, unless ``force``.
+    Raises UsageError for one that is unlikely to give more than there is, unless ``force``, and
+    ToolError for data of the user's own that cannot be enclosed any more.
     """
+    check_enclosed(experiment)
     plan = make_plan(experiment, BuildEstimator(session.home), progress)
     _tell_shortage(context, shortage(plan, experiment, progress), "continues", force=force)
 

@@ -12,7 +12,7 @@ from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import load_dbms, system_names
 from dbhone.errors import SourceError, UnknownName, UsageError
-from dbhone.experiment.declaration.load import load_shipped
+from dbhone.experiment.declaration.load import load_shipped, parse
 from dbhone.experiment.plan.estimates import BuildEstimator
 from dbhone.experiment.plan.goals import (
     foresee_dbms,
@@ -25,6 +25,7 @@ from dbhone.experiment.plan.goals import (
 from dbhone.sandbox import TRUST_VARIABLE
 from dbhone.verification.checks.base import checks_for
 from dbhone.verification.outcome import Grade
+from tests.experiment.experiment_files import GOOD_SERVERS, on_data
 
 
 class Known(BuildEstimator):
@@ -60,6 +61,16 @@ def test_a_shipped_experiment_names_all_packages_at_once() -> None:
     assert set(packages) == {
         *("apt", "dpkg-dev", "gcc", "libc6-dev", "bison", "flex", "perl", "make", "sysbench")
     }
+
+
+@pytest.mark.usefixtures("bare")
+def test_data_of_one_s_own_requires_a_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment = on_data(parse(GOOD_SERVERS, name="x.toml"), "dump", tmp_path / "shop.sql")
+    assert installed.SANDBOX in missing_for(experiment, Known()).requirements
+    monkeypatch.setenv(TRUST_VARIABLE, "1")
+    assert installed.SANDBOX not in missing_for(experiment, Known()).requirements
 
 
 @pytest.mark.usefixtures("bare")

@@ -147,7 +147,9 @@ def _account(session: Session) -> _Finding:
 def _sandboxes() -> _Finding:
     """Say whether strangers' programs can be sandboxed."""
     reason = why_not_enclosed()
-    refused = reason and f"sources from the network are refused without --trust: {reason}"
+    refused = reason and (
+        f"sources from the network, and data of your own, are refused without --trust: {reason}"
+    )
     good = "servers, their clients and builds are sandboxed (tested)"
     return _finding("sandboxes", refused, good, remedy())
 

@@ -22,6 +22,7 @@ from dbhone.experiment.declaration.model import Experiment
 from dbhone.experiment.plan.estimates import BuildEstimator
 from dbhone.process import can_enclose
 from dbhone.requirements import SANDBOX, Missing, Requirement, RequirementKind, missing
+from dbhone.sandbox import is_waived
 from dbhone.source.kinds.base import SourceKind, folder_of, kind_of, parse_reference, source_kinds
 from dbhone.source.recognise import recognise
 from dbhone.verification.checks.base import checks_for
@@ -111,10 +112,12 @@ def missing_for(experiment: Experiment, estimator: BuildEstimator) -> Missing:
     """Return what is missing for an experiment's subjects, those apart that are optional."""
     inputs = [subject.inputs for subject in experiment.subjects if not subject.optional]
     lacking = _missing(inputs, estimator, experiment.workload.name)
-    if experiment.verification is None:
-        return lacking
-    checks = requirements_of_checks(experiment.base.inputs.dbms, experiment.verification)
-    return together((lacking, missing(checks)))
+    others = list[Requirement]()
+    if any(workload.scale.paths for workload in experiment.workloads) and not is_waived():
+        others.append(SANDBOX)
+    if experiment.verification is not None:
+        others += requirements_of_checks(experiment.base.inputs.dbms, experiment.verification)
+    return together((lacking, missing(others)))
 
 
 def missing_for_build(inputs: BuildInputs, estimator: BuildEstimator, suite: str | None) -> Missing:

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dbhone.dbms.base import load_dbms
-from dbhone.errors import ToolError, UsageError
+from dbhone.errors import UsageError
 from dbhone.experiment.declaration.model import Experiment, SubjectDeclaration
-from dbhone.process import why_not_enclosed
-from dbhone.sandbox import is_waived, remedy
+from dbhone.experiment.target import server_pool
 from dbhone.source.kinds.base import folder_of
 from dbhone.workload.dumps.base import Dumps, load_dumps
 from dbhone.workload.dumps.postgresql import EXTENSIONS_HINT
@@ -21,7 +20,7 @@ def check_inputs(experiment: Experiment) -> None:
     """Look at the folders and dumps that an experiment names, before anything is copied or built.
 
     Raises UsageError for a folder that does not exist and for a dump that a build cannot take,
-    SourceError for a folder that holds another DBMS, ToolError for a user's data without a sandbox.
+    SourceError for a folder that holds another DBMS.
     """
     for subject in experiment.subjects:
         for inputs in dict.fromkeys((subject.inputs, subject.inputs.trained)):
@@ -32,30 +31,23 @@ def check_inputs(experiment: Experiment) -> None:
 
 
 def check_users_data(experiment: Experiment) -> None:
-    """Raise an error if a user's own data, or what refers to it, cannot be served here.
+    """Look at the dumps of an experiment.
 
-    That is a ToolError where no sandbox can be made: the data may have foreign tables, and what a
-    replay writes to these would reach the user's servers. It is a UsageError for a file that hone
-    cannot restore, and for a dump whose extensions a build will not have; what a ready-made server
-    has is seen only when it runs.
+    Raises UsageError for a file that hone cannot restore, and for a dump whose extensions a build
+    will not have; what a ready-made server has is seen only when it runs.
     """
     for subject in experiment.subjects:
         for key, path in _sources(experiment, subject):
-            _check_enclosed(path)
             if key == _DUMP:
                 dumps = load_dumps(load_dbms(subject.inputs.dbms).interface)
                 dumps.check(path)
                 _check_extensions(subject, path, dumps)
 
 
-def _check_enclosed(path: Path) -> None:
-    reason = why_not_enclosed()
-    if reason is not None and not is_waived():
-        raise ToolError(
-            f"{path} may have foreign tables, by which a replay would write to other servers, and"
-            f" this machine makes no sandboxes, which have no network: {reason}",
-            hint=f"{remedy()}; or, if no other server can be reached: hone --trust …",
-        )
+def check_enclosed(experiment: Experiment) -> None:
+    """Raise ToolError for data of the user's own where servers could reach others."""
+    for workload in experiment.workloads:
+        server_pool.check_enclosed(workload)
 
 
 def _check_extensions(subject: SubjectDeclaration, dump: Path, dumps: Dumps) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
 from dbhone.dbms.base_settings import Origin, RequestedSetting
+from dbhone.errors import ToolError
 from dbhone.experiment.target.order import BlockSeed
 from dbhone.experiment.target.server_clients import ServerClients
 from dbhone.files import digest_of_file
@@ -27,6 +28,8 @@ from dbhone.instance.place import opened_place
 from dbhone.instance.programs import prepared_environment
 from dbhone.instance.server import Server
 from dbhone.instance.settings import ResolvedSettings
+from dbhone.process import why_not_enclosed
+from dbhone.sandbox import is_waived, remedy
 from dbhone.session import Notify, Session
 from dbhone.untrusted_files import remove_tree
 from dbhone.workload.drivers.base import ServerDriver
@@ -75,11 +78,26 @@ class VerifiedServer:
     refusals: str | None
 
 
+def check_enclosed(workload: Workload) -> None:
+    """Raise ToolError for data of the user's own where no sandbox can be made.
+
+    The data may have foreign tables, and what a replay writes to these would reach other servers.
+    """
+    reason = why_not_enclosed() if workload.scale.paths and not is_waived() else None
+    if reason is not None:
+        path = next(iter(workload.scale.paths.values()))
+        raise ToolError(
+            f"{path} may have foreign tables, by which a replay would write to other servers, and"
+            f" this machine makes no sandboxes, which have no network: {reason}",
+            hint=f"{remedy()}; or, if no other server can be reached: hone --trust …",
+        )
+
+
 class ServerPool:
     """Starts and loads servers for one session; ``clients`` drive them.
 
     So many ``servers`` share the machine. With ``drop_unknown`` a setting that a version lacks is
-    left out.
+    left out. Raises ToolError as ``check_enclosed``.
     """
 
     def __init__(
@@ -91,6 +109,7 @@ class ServerPool:
         drop_unknown: bool = False,
         servers: int = 1,
     ) -> None:
+        check_enclosed(workload)
         self.session = session
         self.workload = workload
         self._servers = servers
