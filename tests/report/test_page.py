@@ -6,7 +6,7 @@ import pytest
 from dbhone.analysis.verdict import Direction, Verdict, controls_of, possible_range
 from dbhone.measurement.record import Role, RunState, Warning
 from dbhone.report.findings import findings_of
-from dbhone.report.headline import headline
+from dbhone.report.headline import BY_THE_CONTROL, headline
 from dbhone.report.page import Page, build_page
 from dbhone.report.table import Table
 from tests.report.odd_runs import odd_page
@@ -71,7 +71,7 @@ def test_headline_says_what_is_not_ruled_out_when_nothing_is_faster() -> None:
     text = a_page(Shape(effects={})).headline
     assert text.startswith("Nothing is faster than rel on speedtest1's held-out sets: the best, ")
     assert re.search(r"; a gain of up to \d\.\d % \([\w+]+\) or a loss of up to ", text)
-    assert text.endswith(" is not ruled out.")
+    assert text.endswith(f" is not ruled out{BY_THE_CONTROL}.")
 
 
 def test_headline_of_one_candidate_says_that_it_is_slower() -> None:
@@ -96,7 +96,7 @@ def test_headline_of_one_candidate_says_what_is_not_ruled_out_on_both_sides() ->
     assert page.headline.startswith("No difference was found between pgo and rel on speedtest1's ")
     assert page.headline.endswith(
         f"; a gain of up to {(high - 1) * 100:.1f} % or a loss of up to"
-        f" {(1 - low) * 100:.1f} % is not ruled out."
+        f" {(1 - low) * 100:.1f} % is not ruled out{BY_THE_CONTROL}."
     )
 
 

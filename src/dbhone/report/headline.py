@@ -65,6 +65,7 @@ def _named(steps: Sequence[Effect], short: Mapping[str, str]) -> str:
 _MOST_NAMED = 4
 LEAST_TOLD = 0.0005
 """A gain or a loss that is smaller than this share would be shown as 0.0 %."""
+BY_THE_CONTROL = ", since the control's interval reaches that far"
 _BY_CHANCE = "one of several comparisons can show that by chance"
 
 
@@ -283,19 +284,28 @@ def _open(best: Summary, scores: Sequence[Summary], controls: Sequence[Summary])
         yield _would_be_found(best.findable)
     unsure = [score for score in scores if score.verdict == Verdict.NO_DIFFERENCE]
     known = [score for score in unsure if score.low is not None]
-    ranges = [(*possible_range(score, controls), score.subject) for score in known]
-    ends = {
-        "gain": [(high - 1, subject) for _, high, subject in ranges],
-        "loss": [(1 - low, subject) for low, _, subject in ranges],
-    }
-    largest = {what: max(sizes) for what, sizes in ends.items() if sizes}
+    largest, alone = _largest(known, controls), _largest(known, ())
+    told = {what: end for what, end in largest.items() if end[0] >= LEAST_TOLD}
     texts = [
         f"a {what} of up to {size * 100:.1f} %{f' ({subject})' if len(scores) > 1 else ''}"
-        for what, (size, subject) in largest.items()
-        if size >= LEAST_TOLD
+        for what, (size, subject) in told.items()
     ]
     if texts:
-        yield f"{' or '.join(texts)} is not ruled out"
+        reaches = any(size > alone[what][0] for what, (size, _) in told.items())
+        yield f"{' or '.join(texts)} is not ruled out{BY_THE_CONTROL if reaches else ''}"
+
+
+def _largest(
+    scores: Sequence[Summary], controls: Sequence[Summary]
+) -> dict[str, tuple[float, str]]:
+    """Return the largest gain and loss that are possible, each with its subject."""
+    if not scores:
+        return {}
+    ranges = [(*possible_range(score, controls), score.subject) for score in scores]
+    return {
+        "gain": max((high - 1, subject) for _, high, subject in ranges),
+        "loss": max((1 - low, subject) for low, _, subject in ranges),
+    }
 
 
 def _slower(scores: Sequence[Summary]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from dbhone.analysis.verdict import (
 )
 from dbhone.measurement.record import Role, Subject
 from dbhone.report.context import serves, short_names
-from dbhone.report.headline import LEAST_TOLD
+from dbhone.report.headline import BY_THE_CONTROL, LEAST_TOLD
 from dbhone.report.page import Page
 from dbhone.report.wording import cost_words, format_ratio
 from dbhone.units import count_of, exact_percent, listed
@@ -113,7 +113,7 @@ def _judged(page: Page, candidate: Subject, summary: Summary, tolerance: float |
             controls = controls_of(page.analysis, page.run.subjects)
             loss = max(0.0, 1 - possible_range(summary, controls)[0])
             alone = max(0.0, 1 - possible_range(summary, ())[0])
-            whose = ", since the control's interval reaches that far" if loss > alone else ""
+            whose = BY_THE_CONTROL if loss > alone else ""
             exceeds, much = False, ""
             if tolerance is not None and loss > tolerance:
                 exceeds, much = True, f", and {exact_percent(tolerance)} is tolerated"
