@@ -94,12 +94,18 @@ class TestDriver:
 
     def test_it_starts_the_program_that_it_was_given(self, name: str, tmp_path: Path) -> None:
         driver = registry.load(DRIVERS, name, Driver, what="driver")
-        assert "/p" in driver.argv(request_for(driver, tmp_path))
+        assert "/p" in argv_of(driver, tmp_path)
 
     def test_its_command_line_has_no_password(self, name: str, tmp_path: Path) -> None:
         driver = registry.load(DRIVERS, name, Driver, what="driver")
-        words = driver.argv(request_for(driver, tmp_path))
-        assert not any("password" in word for word in words)
+        assert not any("password" in word for word in argv_of(driver, tmp_path))
+
+
+def argv_of(driver: Driver, folder: Path) -> tuple[str, ...]:
+    request = request_for(driver, folder)
+    if isinstance(driver, ServerDriver) and driver.can_pause(request.task):
+        return driver.counting_argv(request, folder / "counts")
+    return driver.argv(request)
 
 
 def request_for(driver: Driver, folder: Path) -> DriverRequest:

@@ -12,7 +12,7 @@ import pytest
 from dbhone.dbms._mysql_protocol import MYSQL
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.workload.drive import DriverCommand
-from dbhone.workload.drivers.base import Chunk, DriverReport, DriverRequest, ServerDriver
+from dbhone.workload.drivers.base import DriverRequest, ServerDriver
 from dbhone.workload.drivers.sysbench import Script, Tables
 from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import ClientRun, DataSet, Task
@@ -28,12 +28,6 @@ class Sleeper(ServerDriver):
     name = "sleeper"
     program = "sysbench"
     package = "sysbench"
-
-    def argv(self, request: DriverRequest) -> tuple[str, ...]:
-        return (str(request.program), "--version")
-
-    def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
-        return DriverReport(version=None, steps=(), verification=None)
 
     def can_pause(self, task: Task) -> bool:
         return True
@@ -72,24 +66,26 @@ def _job_of(request: DriverRequest) -> Script:
     return request.task.run.job
 
 
-def sleeping(threads: int = 2, **options: int) -> Task:
+def sleeping(threads: int = 2, seconds: float = 1.0, **options: int) -> Task:
     """Return a task of the script with these options."""
     words = tuple((name, str(value)) for name, value in options.items())
     job, data = Script(name="counted", options=words), Tables(tables=1, rows=100)
-    run = ClientRun(job=job, threads=threads, seconds=1.0, data=data)
+    run = ClientRun(job=job, threads=threads, seconds=seconds, data=data)
     return Task(set="sleep", run=run)
 
 
-def client(folder: Path, task: Task) -> PausableClient:
-    """Return a driver that was not started yet."""
-    folder.mkdir(exist_ok=True)
-    driver = Sleeper()
+def command(folder: Path, task: Task) -> DriverCommand:
     nowhere = Endpoint(protocol=MYSQL, socket=folder / "none", user="u", database="d")
-    command = DriverCommand(
-        driver=driver,
+    return DriverCommand(
+        driver=Sleeper(),
         request=DriverRequest(program=Path(_SYSBENCH or "sysbench"), task=task, database=nowhere),
         folder=folder,
         version="1",
         timeout=60.0,
     )
-    return PausableClient(command, driver, folder)
+
+
+def client(folder: Path, task: Task) -> PausableClient:
+    """Return a driver that was not started yet."""
+    folder.mkdir(exist_ok=True)
+    return PausableClient(command(folder, task), Sleeper(), folder)

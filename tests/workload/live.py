@@ -24,12 +24,12 @@ from dbhone.instance.place import opened_place
 from dbhone.instance.server import Server
 from dbhone.process import Finished, run
 from dbhone.session import Session, open_session
-from dbhone.workload.drive import DriverCommand
-from dbhone.workload.drivers.base import Chunk, DriverRequest, ServerDriver, StepResult
+from dbhone.workload.drive import DriverCommand, drive
+from dbhone.workload.drivers.base import DriverRequest, ServerDriver, StepResult
 from dbhone.workload.drivers.replay import PLUGIN as REPLAY
 from dbhone.workload.drivers.replay import UsersData
 from dbhone.workload.drivers.sysbench import PLUGIN, Tables
-from dbhone.workload.pausable_client import PausableClient
+from dbhone.workload.pausable_client import PausableClient, drive_counting
 from dbhone.workload.task import DataSet, Task
 
 _ASK = Path(__file__).with_name("ask.lua")
@@ -93,17 +93,11 @@ class Live:
 
     def steps(self, task: Task) -> tuple[StepResult, ...]:
         """Return the whole of a set, and its parts."""
-        request = DriverRequest(
-            program=self.program, task=task, database=self.endpoint, verify=False
-        )
-        chunk = Chunk(
-            data=self.printed(self.driver.argv(request)).encode(),
-            at=0.0,
-            cpu_seconds=None,
-            instructions=None,
-            peak_memory_bytes=None,
-        )
-        return self.driver.read(request, (chunk,)).steps
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
+        command = command_of(self, task, folder)
+        counts = self.driver.can_pause(task)
+        result = drive_counting(command, self.driver, folder) if counts else drive(command)
+        return result.require_report().steps
 
 
 def dbms_of_the_suite() -> tuple[str, ...]:
@@ -169,13 +163,16 @@ def _server(dbms: ServerDbms, installation: Installation, session: Session) -> I
             yield server
 
 
-def client(live: Live, task: Task, folder: Path) -> PausableClient:
-    folder.mkdir()
-    command = DriverCommand(
+def command_of(live: Live, task: Task, folder: Path) -> DriverCommand:
+    return DriverCommand(
         driver=live.driver,
         request=DriverRequest(program=live.program, task=task, database=live.endpoint),
         folder=folder,
         version="1",
         timeout=60.0,
     )
-    return PausableClient(command, live.driver, folder)
+
+
+def client(live: Live, task: Task, folder: Path) -> PausableClient:
+    folder.mkdir()
+    return PausableClient(command_of(live, task, folder), live.driver, folder)

@@ -18,9 +18,11 @@ import psutil
 import pytest
 
 from dbhone.errors import DriverError, MachineError
-from dbhone.workload.counting import CountFile, latency_of
-from dbhone.workload.pausable_client import PausableClient
-from tests.workload.counted import client, needs_sysbench, sleeping
+from dbhone.workload.counting import CountFile
+from dbhone.workload.drive import DriverResult
+from dbhone.workload.pausable_client import PausableClient, drive_counting
+from dbhone.workload.task import Task
+from tests.workload.counted import Sleeper, client, command, needs_sysbench, sleeping
 
 pytestmark = needs_sysbench
 
@@ -74,7 +76,7 @@ def test_what_a_slice_counts_is_in_its_histogram_and_takes_the_time_that_it_take
     assert counted.finished >= 30
     assert counted.refused == 0
     assert counted.seconds >= 30 / 3 * 0.004 * 0.9
-    latency = latency_of(counted.buckets)
+    latency = counted.report("t", ()).steps[0].latency
     assert latency is not None
     assert 0.0039 < latency.p50 <= latency.p95 <= latency.p99
 
@@ -91,7 +93,7 @@ def test_an_event_that_was_paused_on_its_way_is_not_counted(tmp_path: Path) -> N
         with driver.running():
             await_events(driver, 1)
         counted = driver.counts().since(before)
-    latency = latency_of(counted.buckets)
+    latency = counted.report("t", ()).steps[0].latency
     assert latency is not None
     assert latency.p50 > 0.049
     assert latency.p99 < 1.0, "the time that it was paused is in no latency"
@@ -180,6 +182,49 @@ def test_a_driver_that_is_killed_while_it_is_paused_is_found_dead(tmp_path: Path
             driver.pass_time(60.0)
 
 
+def driven(folder: Path, task: Task) -> DriverResult:
+    return drive_counting(command(folder, task), Sleeper(), folder)
+
+
+def test_a_whole_run_counts_what_ended_in_its_seconds(tmp_path: Path) -> None:
+    result = driven(tmp_path, sleeping(threads=2, sleep=20))
+    (step,) = result.require_report().steps
+    assert step.seconds >= 1.0
+    assert 2 <= step.operations <= 2 * step.seconds / 0.02 + 2
+    assert step.latency is not None
+    assert step.latency.p50 >= 0.0196
+    assert step.interval_rates == ()
+    assert b"counts" not in result.output
+    assert "run" in result.argv
+
+
+def test_a_long_run_has_a_rate_for_each_second(tmp_path: Path) -> None:
+    (step,) = driven(tmp_path, sleeping(seconds=3.2, sleep=20)).require_report().steps
+    assert len(step.interval_rates) == 3
+    assert sum(step.interval_rates) <= step.operations
+
+
+def test_a_whole_run_lasts_until_an_event_has_ended(tmp_path: Path) -> None:
+    (step,) = driven(tmp_path, sleeping(threads=1, sleep=1500)).require_report().steps
+    assert step.operations == 1
+    assert step.seconds >= 1.5
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"refuse": 1}, "not one operation ended well"),
+        ({"die": 3}, "the server has gone away"),
+    ],
+)
+def test_a_whole_run_that_fails_is_a_result(
+    options: dict[str, int], said: str, tmp_path: Path
+) -> None:
+    result = driven(tmp_path, sleeping(**options))
+    assert result.report is None
+    assert said in (result.failure or "")
+
+
 def test_clients_that_do_not_connect_in_time_are_an_error(tmp_path: Path) -> None:
     with client(tmp_path, sleeping()) as driver:
         os.kill(driver._started.pid, signal.SIGSTOP)
@@ -190,6 +235,7 @@ def test_clients_that_do_not_connect_in_time_are_an_error(tmp_path: Path) -> Non
 
 _HOLDER = """\
 import pathlib, sys
+from dbhone.workload.task import Task
 from tests.workload.counted import client, sleeping
 with client(pathlib.Path(sys.argv[1]), sleeping()) as driver:
     driver.await_ready(60.0)
@@ -221,7 +267,7 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
 def test_counts_start_at_zero_and_latencies_need_an_event(tmp_path: Path) -> None:
     counts = CountFile(tmp_path / "counts", 5)
     assert counts.ready == 0
-    assert latency_of(counts.read().buckets) is None
+    assert counts.read().report("t", ()).steps[0].latency is None
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -1.0])

@@ -18,17 +18,15 @@ from dbhone.capture.capture import CaptureOptions, capture
 from dbhone.measurement.record import Group
 from dbhone.workload import suite as suites
 from dbhone.workload.counting import CountFile
-from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.drivers.base import DriverRequest, Materials
 from dbhone.workload.drivers.replay import PLUGIN, UsersData
 from dbhone.workload.drivers.sysbench import PLUGIN as SYSBENCH
 from dbhone.workload.drivers.sysbench import Tables
-from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.replay_file import parts_of
 from dbhone.workload.task import Scale, Task
 from dbhone.workload.workload import Workload
 from dbhone.workload.workload_file import Header, read_header, read_transactions
-from tests.workload.live import Live, started
+from tests.workload.live import Live, client, started
 
 pytestmark = pytest.mark.integration
 
@@ -176,14 +174,8 @@ def task(data: UsersData, half: str) -> Task:
     return one.with_materials(data.prepared).in_order(7)
 
 
-def command(live: Live, one: Task) -> DriverCommand:
-    return DriverCommand(
-        driver=PLUGIN,
-        request=DriverRequest(program=live.program, task=one, database=live.endpoint),
-        folder=live.folder,
-        version="1",
-        timeout=60.0,
-    )
+def replaying(server: Postgresql | Mariadb) -> Live:
+    return dataclasses.replace(server.live, driver=PLUGIN)
 
 
 def statements(header: Header, workload: Path, earlier: bool | None = None) -> dict[int, list[str]]:
@@ -208,14 +200,13 @@ def test_what_is_replayed_is_what_was_logged_in_the_same_shares(
         for transaction in read_transactions(captured.workload, header)
     )
     log = server.log(True)
-    earlier = command(server.live, task(captured, "earlier"))
-    with PausableClient(earlier, PLUGIN, tmp_path) as client:
-        client.await_ready(60)
-        with client.running():
-            while client.finished_events() < enough:
-                client.pass_time(0.01)
-        client.end(60)
-        counts = client.counts()
+    with client(replaying(server), task(captured, "earlier"), tmp_path / "client") as clients:
+        clients.await_ready(60)
+        with clients.running():
+            while clients.finished_events() < enough:
+                clients.pass_time(0.01)
+        clients.end(60)
+        counts = clients.counts()
     server.log(False)
     if isinstance(server, Postgresql):
         printed = log.read_text()
@@ -240,10 +231,8 @@ def test_every_kind_of_statement_is_a_step_of_its_own(
     server: Postgresql | Mariadb, captured: UsersData
 ) -> None:
     began = time.monotonic()
-    result: DriverResult = drive(command(server.live, task(captured, "earlier")))
+    whole, *parts = replaying(server).steps(task(captured, "earlier"))
     took = time.monotonic() - began
-    report = result.require_report()
-    whole, *parts = report.steps
     assert whole.key == ""
     assert whole.operations > 10
     assert not whole.part
@@ -265,7 +254,7 @@ def test_the_statements_of_one_kind_alone_are_a_set_on_request(
         if number == chosen
     }
     log = server.log(True)
-    drive(command(server.live, task(captured, parts[chosen].key))).require_report()
+    replaying(server).steps(task(captured, parts[chosen].key))
     server.log(False)
     capture((log,), tmp_path / "again.workload", CaptureOptions())
     again = statements(read_header(tmp_path / "again.workload"), tmp_path / "again.workload")

@@ -10,7 +10,8 @@ import pytest
 from dbhone.workload import suite as suites
 from dbhone.workload.client_programs import postgresql_program
 from dbhone.workload.drivers.replay import PLUGIN, UsersData
-from dbhone.workload.replay_file import Half
+from dbhone.workload.task import Scale
+from dbhone.workload.workload import Workload
 from dbhone.workload.workload_file import read_header
 from tests.workload.live import Live, started
 from tests.workload.written_workload import Asked, workload_of
@@ -59,18 +60,11 @@ def test_parameters_get_the_types_that_the_server_cannot_find_out(tmp_path: Path
         data = data_of(tmp_path, dump, workload_of(tmp_path, "postgresql", transactions))
         loaded(live, data)
         text = printed(live, data)
-        order = {"time": "1", "transactions": str(tmp_path / "clients" / Half.EARLIER)}
-        words = PLUGIN.verify(live.program, live.endpoint, data)
-        options = [word for word in words[2:-1] if not word.startswith("--transactions")]
-        replayed = live.printed(
-            (
-                *(words[0], str(data.scripts / "replay.lua"), *options),
-                *(f"--{name}={value}" for name, value in order.items()),
-                "run",
-            )
-        )
+        scale = Scale(size="smoke", threads=(1,), data={"dump": str(dump)})
+        (task,) = Workload(name=str(data.workload), scale=scale).tasks(("earlier",))
+        whole, *_ = replace(live, driver=PLUGIN).steps(task.with_materials(tmp_path / "clients"))
     assert PLUGIN.refusals(text, data) is None, text
-    assert "refused: 0\n" in replayed
+    assert whole.errors == 0
 
 
 @pytest.mark.parametrize(

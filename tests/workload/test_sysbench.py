@@ -345,13 +345,16 @@ def test_the_command_lines(
     tasks = workload.tasks((*workload.suite.warm_ups(), *workload.chosen))
     scale = Scale(size="full", data={"tables": TABLES.tables, "rows": TABLES.rows})
     tables = Workload(name=name, scale=scale).data
+    requests = [DriverRequest(program=SYSBENCH, task=task, database=where) for task in tasks]
     commands = [
         PLUGIN.load(SYSBENCH, where, tables),
         PLUGIN.finish_background_work(SYSBENCH, where, tables),
         PLUGIN.verify(SYSBENCH, where, tables),
         *(
-            PLUGIN.argv(DriverRequest(program=SYSBENCH, task=task, database=where))
-            for task in tasks
+            PLUGIN.counting_argv(request, Path("/counts"))
+            if PLUGIN.can_pause(request.task)
+            else PLUGIN.argv(request)
+            for request in requests
         ),
     ]
     for command in commands:

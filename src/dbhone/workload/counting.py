@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dbhone.errors import DriverError, MachineError, disk_full
-from dbhone.workload.drivers.base import Latency
+from dbhone.workload.drivers.base import DriverReport, Latency, StepResult, part_results
 
 _BUCKETS, _SHORTEST, _LONGEST = 1024, 1e-6, 100.0
 """Latencies, in seconds, are counted in buckets of equal ratio, 1.8 % wide, as sysbench's own."""
@@ -52,6 +53,31 @@ class Counts:
     refused: int
     buckets: NDArray[np.int64]
     parts: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, pieces: Sequence[Counts]) -> Counts:
+        """Return what was counted in all of these pieces of time together; there is one or more."""
+        return cls(
+            at=pieces[-1].at,
+            seconds=sum(piece.seconds for piece in pieces),
+            finished=sum(piece.finished for piece in pieces),
+            refused=sum(piece.refused for piece in pieces),
+            buckets=np.sum([piece.buckets for piece in pieces], axis=0),
+            parts=np.sum([piece.parts for piece in pieces], axis=0),
+        )
+
+    def report(self, title: str, parts: Sequence[str]) -> DriverReport:
+        """Return it as a step of this title, and the ``parts``, by their keys, as theirs."""
+        step = StepResult(
+            key="",
+            title=title,
+            seconds=self.seconds,
+            operations=float(self.finished),
+            errors=self.refused,
+            latency=_latency_of(self.buckets),
+        )
+        of_parts = part_results(parts, self.parts.tolist())
+        return DriverReport(version=None, steps=(step, *of_parts), verification=None)
 
     def since(self, before: Counts) -> Counts:
         """Return what was counted since an earlier reading of the same file."""
@@ -116,6 +142,10 @@ class CountFile:
         """Return how many events were finished so far. Raises DriverError for nonsense."""
         return _whole(self._slots["finished"])
 
+    def ended(self) -> int:
+        """Return how many events ended so far, those that the server undid included."""
+        return self.finished() + _whole(self._slots["refused"])
+
     def executed(self) -> int:
         """Return how many events were executed so far: those that count, and those that were cut.
 
@@ -150,7 +180,7 @@ def _whole(counts: NDArray[np.float64] | np.float64) -> int:
     return int(total)
 
 
-def latency_of(buckets: NDArray[np.int64]) -> Latency | None:
+def _latency_of(buckets: NDArray[np.int64]) -> Latency | None:
     """Return the latencies in buckets as ``Counts`` has them, None if there are none."""
     histogram = tuple((_middle(int(at)), int(buckets[at])) for at in np.flatnonzero(buckets))
     return Latency.of(histogram) if histogram else None

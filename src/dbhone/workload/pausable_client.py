@@ -1,4 +1,4 @@
-"""A driver whose clients stay connected, and are paused except in their own slices.
+"""A driver whose clients count what they do, in slices between which they are paused, or in one.
 
 A paused driver gets no CPU time and sends its server no requests. The server still finishes a
 request that was under way, and the client takes the answer when it resumes. That is at most one
@@ -22,12 +22,81 @@ from dbhone.measurement import process_stats
 from dbhone.process import Finished, Process
 from dbhone.untrusted_files import read_untrusted
 from dbhone.workload.counting import CountFile, Counts
-from dbhone.workload.drive import DriverCommand, failure
-from dbhone.workload.drivers.base import ServerDriver
+from dbhone.workload.drive import DriverCommand, DriverResult, failure
+from dbhone.workload.drivers.base import (
+    INTERVAL,
+    SHORTEST_WITH_INTERVALS,
+    DriverReport,
+    ServerDriver,
+)
 
+_ENDING = 60.0
+"""Seconds that clients have at least to end by themselves."""
 _POLL = 0.005
 _EVENT_POLL = 0.001
 _MOST_PRINTED = 1 << 20
+
+
+def drive_counting(command: DriverCommand, driver: ServerDriver, folder: Path) -> DriverResult:
+    """Drive a server for the seconds of a task by clients that count what they do.
+
+    The seconds begin when all clients are connected, and last until an event has ended after them.
+    ``folder`` gets the files of the client. A driver that fails is a result, not an exception.
+    Raises NoSpaceError when the disk is full: that is not a result of the subject.
+    """
+    began = time.monotonic()
+    report: DriverReport | None = None
+    error: DriverError | None = None
+    with PausableClient(command, driver, folder) as client:
+        try:
+            report = _counted(client, command)
+        except DriverError as raised:
+            error = raised
+        return DriverResult(
+            argv=client.argv,
+            output=client.printed(),
+            seconds=time.monotonic() - began,
+            cpu_seconds=client.total_cpu_seconds,
+            report=report,
+            failure=error.message if error else None,
+            hint=error.hint if error else None,
+        )
+
+
+def _counted(client: PausableClient, command: DriverCommand) -> DriverReport:
+    """Let the clients work, and end; return what they counted."""
+    run, deadline = command.request.run, time.monotonic() + command.timeout
+    client.await_ready(command.timeout)
+    with client.running():
+        before = client.counts()
+        rates = _interval_rates(client, run.seconds)
+        client.await_event(deadline - time.monotonic())
+        counts = client.counts().since(before)
+    client.end(max(_ENDING, deadline - time.monotonic()))
+    if not counts.finished:
+        raise DriverError(
+            f"not one operation ended well in {counts.seconds:.1f} s; {counts.refused} failed",
+            hint="give the slices more seconds, or the tables fewer rows",
+        )
+    report = counts.report(command.request.task.set, run.parts)
+    whole, *parts = report.steps
+    whole = dataclasses.replace(whole, interval_rates=rates, intervals_began=before.at)
+    return dataclasses.replace(report, steps=(whole, *parts))
+
+
+def _interval_rates(client: PausableClient, seconds: float) -> tuple[float, ...]:
+    """Let the clients work for these seconds; return their events per second in each interval."""
+    began, rates = time.monotonic(), list[float]()
+
+    def pass_until(passed: float) -> None:
+        client.pass_time(max(0.0, began + passed - time.monotonic()))
+
+    for number in range(int(seconds // INTERVAL) if seconds >= SHORTEST_WITH_INTERVALS else 0):
+        finished = client.finished_events()
+        pass_until((number + 1) * INTERVAL)
+        rates.append((client.finished_events() - finished) / INTERVAL)
+    pass_until(seconds)
+    return tuple(rates)
 
 
 class PausableClient:
@@ -123,8 +192,8 @@ class PausableClient:
 
     def await_event(self, timeout: float) -> None:
         """Let time pass until an event ends, at most so long. Raises DriverError as above."""
-        finished, deadline = self.finished_events(), time.monotonic() + timeout
-        while self.finished_events() == finished and time.monotonic() < deadline:
+        ended, deadline = self._counts.ended(), time.monotonic() + timeout
+        while self._counts.ended() == ended and time.monotonic() < deadline:
             self.pass_time(_EVENT_POLL)
 
     def finished_events(self) -> int:

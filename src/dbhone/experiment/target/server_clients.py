@@ -19,10 +19,11 @@ from dbhone.instance.server import Server
 from dbhone.program_folders import program_folders
 from dbhone.sandbox import Sandbox
 from dbhone.session import Notify, Session
+from dbhone.untrusted_files import remove_tree
 from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.driver_program import locate_program
 from dbhone.workload.drivers.base import DriverRequest
-from dbhone.workload.pausable_client import PausableClient
+from dbhone.workload.pausable_client import PausableClient, drive_counting
 from dbhone.workload.task import DataSet, Task
 from dbhone.workload.workload import Workload
 
@@ -146,8 +147,19 @@ class ServerClients:
             )
 
     def drive(self, server: Server, task: Task) -> DriverResult:
-        """Drive the server. A driver that fails is a result; a dead server raises ServerError."""
-        result = drive(self._request(server, task))
+        """Drive the server. A driver that fails is a result; a dead server raises ServerError.
+
+        Clients count by themselves if they can.
+        """
+        request = self._request(server, task)
+        if self.driver.can_pause(task):
+            folder = self.session.workdir("clients")
+            try:
+                result = drive_counting(request, self.driver, folder)
+            finally:
+                remove_tree(folder)
+        else:
+            result = drive(request)
         if result.failure is not None:
             server.check()
         return result

@@ -14,8 +14,6 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from dbhone.analysis.rounds import log_rate
 from dbhone.errors import DriverError, HoneError, ServerError
 from dbhone.experiment.target.block_servers import RunningServer, used_between
@@ -23,9 +21,8 @@ from dbhone.experiment.target.trial import SubjectResult
 from dbhone.measurement.record import Slice
 from dbhone.measurement.sampler import SliceSampler
 from dbhone.measurement.server_usage import ServerUsage
-from dbhone.workload.counting import Counts, latency_of
+from dbhone.workload.counting import Counts
 from dbhone.workload.drive import DriverResult
-from dbhone.workload.drivers.base import DriverReport, StepResult, part_results
 from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import Task
 
@@ -213,22 +210,12 @@ class SliceClient:
         )
 
     def _driver_result(self, counted: Sequence[SliceReading]) -> DriverResult:
-        seconds = sum(reading.counts.seconds for reading in counted)
-        step = StepResult(
-            key="",
-            title=self.task.set,
-            seconds=seconds,
-            operations=float(sum(reading.counts.finished for reading in counted)),
-            errors=sum(reading.counts.refused for reading in counted),
-            latency=latency_of(np.sum([reading.counts.buckets for reading in counted], axis=0)),
-        )
-        counts = np.sum([reading.counts.parts for reading in counted], axis=0)
-        parts = part_results(self.client.parts, counts.tolist())
+        counts = Counts.of([reading.counts for reading in counted])
         return DriverResult(
             argv=self.client.argv,
             output=self.client.printed(),
-            seconds=seconds,
+            seconds=counts.seconds,
             cpu_seconds=sum(reading.client_cpu for reading in counted),
-            report=DriverReport(version=None, steps=(step, *parts), verification=None),
+            report=counts.report(self.task.set, self.client.parts),
             failure=None,
         )

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 from dbhone.errors import DriverError
-from dbhone.workload.drivers.base import INTERVAL, Chunk, Latency, StepResult, part_results
+from dbhone.workload.drivers.base import INTERVAL, Chunk, Latency, StepResult
 
 PERCENTILE = 95
 """The percentile that sysbench is asked for."""
@@ -57,7 +57,6 @@ _OTHER_LINES = re.compile(
 _SPELLINGS_OF_1_1 = {"time elapsed": "total time"}
 _TOLERANCE = 0.0056  # what rounding to 2 and to 3 decimals can make of a number, in ms
 
-_PART = re.compile(r"part (\d+): (\d+) in (\d+\.\d+) s, (\d+) failed\n")
 _FIRST = re.compile(rb"^\[ \d+s \] thds:", re.MULTILINE)
 _ERROR = re.compile(r"(?:FATAL|ALERT|PANIC): (.*)")
 _VAGUE = re.compile(r"unable to connect to MySQL server|.* function failed: .*connection creation")
@@ -113,16 +112,6 @@ def read_summary(text: str) -> Summary:
     for line in text.splitlines():
         _read_line(line.rstrip(), lines)
     return _summary(lines)
-
-
-def read_parts(text: str, keys: tuple[str, ...]) -> tuple[str, tuple[StepResult, ...]]:
-    """Return ``text`` without what clients counted of parts, and the results of these parts."""
-    sums = [[0.0, 0.0, 0.0] for _ in keys]
-    for number, *figures in _PART.findall(text):
-        if int(number) < len(keys):
-            for at, figure in enumerate(figures):
-                sums[int(number)][at] += float(figure)
-    return _PART.sub("", text), part_results(keys, sums)
 
 
 def _read_line(line: str, lines: _Lines) -> None:

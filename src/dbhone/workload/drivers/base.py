@@ -203,19 +203,20 @@ class Driver(ABC):
         del tree
         return suite
 
-    @abstractmethod
     def argv(self, request: DriverRequest) -> tuple[str, ...]:
-        """Return the command line."""
+        """Return the command line. Raises DriverError if its clients only count."""
+        raise DriverError(f"the clients of {self.name} count {request.task.set} by themselves")
 
-    @abstractmethod
     def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
         """Return the figures in the output. Raises DriverError for output that makes no sense."""
+        del transcript
+        raise DriverError(f"the clients of {self.name} count {request.task.set} by themselves")
 
     def can_pause(self, task: Task) -> bool:
         """Return whether the driver may be paused while it executes a task.
 
-        A server's clients then count what they do, and ``read`` of an embedded driver leaves pauses
-        out of the steps' times.
+        A server's clients then count what they do, and neither ``argv`` nor ``read`` is called;
+        ``read`` of an embedded driver leaves pauses out of the steps' times.
         """
         del task
         return False

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,20 +19,13 @@ from dbhone.instance.data_in_use import check_unused
 from dbhone.units import size
 from dbhone.untrusted_files import walk
 from dbhone.workload.drivers._refusals import REFUSAL, refusals_in_words
-from dbhone.workload.drivers._sysbench_command import command_line, figures, with_used
-from dbhone.workload.drivers._sysbench_output import (
-    error_in_output,
-    read_parts,
-    read_summary,
-)
+from dbhone.workload.drivers._sysbench_command import command_line, with_used
+from dbhone.workload.drivers._sysbench_output import error_in_output
 from dbhone.workload.drivers.base import (
-    Chunk,
-    DriverReport,
     DriverRequest,
     Keys,
     Materials,
     ServerDriver,
-    text_of,
     validated,
 )
 from dbhone.workload.dumps.base import Dumps, error_of_dump, load_dumps
@@ -49,7 +41,6 @@ _LOADERS = 2
 _SYSTEM_DATABASES = frozenset({"information_schema", "mysql", "performance_schema", "sys"})
 _DIRECTORY_DUMP = "toc.dat"
 """What pg_dump's directory format has in its folder."""
-_REFUSED = re.compile(r"refused: (\d+)\n")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,12 +209,6 @@ class Replay(ServerDriver):
 
         return Materials(what=what, doing=f"preparing {own.workload.name} for clients", write=write)
 
-    def argv(self, request: DriverRequest) -> tuple[str, ...]:
-        """Return the command; sysbench counts in whole seconds."""
-        seconds = max(1, round(request.run.seconds))
-        options = {"time": str(seconds), "events": "0"}
-        return self._command(request, options | figures(seconds))
-
     def can_pause(self, task: Task) -> bool:
         """Return that its clients can be paused: they count what they do."""
         return task.run is not None
@@ -245,37 +230,22 @@ class Replay(ServerDriver):
 
     def counting_argv(self, request: DriverRequest, counts: Path) -> tuple[str, ...]:
         """Return the command of a run without an end, whose events are counted in the file."""
-        options = {
-            "time": "0",
-            "events": "0",
-            "counts": str(counts),
-            "parts": str(len(request.run.parts)),
-        }
-        return self._command(request, options)
-
-    def _command(self, request: DriverRequest, options: Mapping[str, str]) -> tuple[str, ...]:
         run = request.run
         data, job = _users(run.data), run.job
         assert isinstance(job, HalfOfWorkload), "a run of this driver replays a half"
-        every = {
+        options = {
             "threads": str(run.threads),
             "transactions": str(_prepared(data) / job.half.value),
             "order": str(request.task.order),
             **({} if job.part is None else {"part": str(job.part)}),
             **({"backwards": "on"} if job.backwards else {}),
+            "time": "0",
+            "events": "0",
+            "counts": str(counts),
+            "parts": str(len(run.parts)),
         }
         script = data.scripts / _REPLAY
-        return command_line(request.program, script, request.endpoint, {**every, **options}, "run")
-
-    def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
-        """Return the whole transactions as a step, and each part."""
-        run = request.run
-        text = text_of(transcript)
-        refused = sum(int(number) for number in _REFUSED.findall(text))
-        text, parts = read_parts(_REFUSED.sub("", text), run.parts)
-        summary = read_summary(text)
-        whole = dataclasses.replace(summary.step(request.task.set, transcript), errors=refused)
-        return DriverReport(version=None, steps=(whole, *parts), verification=None)
+        return command_line(request.program, script, request.endpoint, options, "run")
 
     def error_in_output(self, printed: str) -> DriverError | None:
         """Return what sysbench, or a program that restores dumps, says of its failure."""

@@ -21,7 +21,6 @@ from dbhone.workload.drivers._sysbench_command import command_line, figures, wit
 from dbhone.workload.drivers._sysbench_output import (
     Summary,
     error_in_output,
-    read_parts,
     read_summary,
 )
 from dbhone.workload.drivers.base import (
@@ -164,9 +163,7 @@ class Sysbench(ServerDriver):
         Where a script says how many operations its one event was, the step is that event.
         """
         run = request.run
-        text = text_of(transcript)
-        text, parts = read_parts(text, run.parts)
-        summary = read_summary(text)
+        summary = read_summary(text_of(transcript))
         if run.events == 1:
             return DriverReport(version=None, steps=(_whole(request, summary),), verification=None)
         if run.events is None and summary.seconds < round(run.seconds) * 0.9:
@@ -175,7 +172,7 @@ class Sysbench(ServerDriver):
                 f" {run.seconds:g} s were over"
             )
         step = summary.step(request.task.set, transcript)
-        return DriverReport(version=None, steps=(step, *parts), verification=None)
+        return DriverReport(version=None, steps=(step,), verification=None)
 
     def error_in_output(self, printed: str) -> DriverError | None:
         """Return the line of its output that says why it failed, and what to do."""

@@ -12,20 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
-from dbhone.workload.counting import latency_of
 from dbhone.workload.drivers.base import (
-    Chunk,
-    DriverReport,
     DriverRequest,
     Keys,
     ServerDriver,
-    StepResult,
-    part_results,
     validated,
 )
 from dbhone.workload.task import DataSet, Task
@@ -79,19 +73,6 @@ class _JobKeys(Keys):
     weights: str = Field(pattern=f"^{_WEIGHTS}$")
 
 
-class _Summary(BaseModel):
-    """What the program prints at its end: counts of all clients together."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-    seconds: float = Field(gt=0)
-    finished: int = Field(ge=0)
-    refused: int = Field(ge=0)
-    buckets: list[int]
-    parts: list[tuple[float, float, float]]
-    rates: list[float]
-
-
 class Tpcc(ServerDriver):
     """Runs a mix of TPC-C's transactions for a number of seconds, without waiting times."""
 
@@ -115,52 +96,13 @@ class Tpcc(ServerDriver):
         """Return that its clients can be paused: they count what they do."""
         return task.run is not None
 
-    def argv(self, request: DriverRequest) -> tuple[str, ...]:
-        """Return the command of a run that prints its counts."""
-        return self._run(request, f"--seconds={request.run.seconds}")
-
     def counting_argv(self, request: DriverRequest, counts: Path) -> tuple[str, ...]:
         """Return the command of a run without an end, whose transactions are counted in a file."""
-        return self._run(request, f"--counts={counts}")
-
-    def _run(self, request: DriverRequest, until: str) -> tuple[str, ...]:
         run = request.run
         assert isinstance(run.job, Mix), "a run of this driver has a mix"
-        words = (f"--threads={run.threads}", f"--weights={run.job.weights}", until)
+        words = (f"--threads={run.threads}", f"--weights={run.job.weights}", f"--counts={counts}")
         parts = f"--parts={','.join(run.parts)}"
         return _command(request.program, request.endpoint, run.data, "run", *words, parts)
-
-    def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
-        """Return all transactions as a step, and each kind as a part."""
-        run = request.run
-        printed = b"".join(chunk.data for chunk in transcript)
-        try:
-            counted = _Summary.model_validate_json(printed)
-        except ValidationError as error:
-            raise self.error_in_output(printed.decode("utf-8", "replace")) or DriverError(
-                f"tpcc printed an invalid summary: {error.errors()[0]['msg']}"
-            ) from None
-        if len(counted.parts) != len(run.parts) or sum(counted.buckets) != counted.finished:
-            raise DriverError(
-                "tpcc contradicts itself: its parts or latencies do not fit its transactions"
-            )
-        if counted.finished == 0:
-            raise DriverError(
-                "not one transaction ended in the slice: it is too short",
-                hint="give the slices more seconds",
-            )
-        whole = StepResult(
-            key="",
-            title=request.task.set,
-            seconds=counted.seconds,
-            operations=float(counted.finished),
-            errors=counted.refused,
-            latency=latency_of(np.array(counted.buckets)),
-            interval_rates=tuple(counted.rates),
-            intervals_began=transcript[0].at - counted.seconds,
-        )
-        parts = part_results(run.parts, counted.parts)
-        return DriverReport(version=None, steps=(whole, *parts), verification=None)
 
     def error_in_output(self, printed: str) -> DriverError | None:
         """Return the first error that the program tells, None if there is none."""

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"os"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -59,22 +58,19 @@ type counts struct {
 	each  int
 }
 
-// Return the counts in the file at the path, or in memory where it is empty.
+// Return the counts in the file at the path.
 func openCounts(path string, clients, parts int) (*counts, error) {
 	slots := int(unsafe.Sizeof(head{}))
 	rest := slots + clients*int(unsafe.Sizeof(slot{}))
 	length := rest + clients*parts*int(unsafe.Sizeof(part{}))
-	memory := make([]byte, length)
-	if path != "" {
-		file, err := os.OpenFile(path, os.O_RDWR, 0)
-		if err != nil {
-			return nil, err
-		}
-		access := syscall.PROT_READ | syscall.PROT_WRITE
-		memory, err = syscall.Mmap(int(file.Fd()), 0, length, access, syscall.MAP_SHARED)
-		if err != nil {
-			return nil, err
-		}
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	access := syscall.PROT_READ | syscall.PROT_WRITE
+	memory, err := syscall.Mmap(int(file.Fd()), 0, length, access, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, err
 	}
 	made := &counts{head: (*head)(unsafe.Pointer(&memory[0])), each: parts}
 	made.slots = unsafe.Slice((*slot)(unsafe.Pointer(&memory[slots])), clients)
@@ -84,71 +80,12 @@ func openCounts(path string, clients, parts int) (*counts, error) {
 	return made, nil
 }
 
-func (of *counts) begin() { of.head.generation.add(1) }
-
-func (of *counts) end() { of.head.ending.set(1) }
-
-func (of *counts) finished() (sum float64) {
-	for at := range of.slots {
-		sum += of.slots[at].finished.value()
-	}
-	return sum
-}
-
 // Forget what a client has counted, and tell that it is ready.
 func (of *counts) clear(number int) {
 	for at := number * of.each; at < (number+1)*of.each; at++ {
 		of.parts[at] = part{}
 	}
 	of.slots[number].ready.set(1)
-}
-
-func (of *counts) ready() bool {
-	for at := range of.slots {
-		if of.slots[at].ready.value() == 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// When the clients began, and how many transactions they finished in each second.
-type course struct {
-	began   time.Time
-	rates   []float64
-	writing sync.Mutex
-}
-
-func (of *course) add(rate float64) {
-	of.writing.Lock()
-	defer of.writing.Unlock()
-	of.rates = append(of.rates, rate)
-}
-
-// Return a list, which is empty in the first second: nil would become null in JSON.
-func (of *course) soFar() []float64 {
-	of.writing.Lock()
-	defer of.writing.Unlock()
-	return append([]float64{}, of.rates...)
-}
-
-// Let the clients begin together once all are ready, and end so many seconds later: to connect and
-// to prepare statements is no part of these.
-func (of *counts) runFor(seconds float64) *course {
-	made := &course{}
-	go func() {
-		for !of.ready() {
-			time.Sleep(time.Millisecond)
-		}
-		made.began = time.Now()
-		time.AfterFunc(time.Duration(seconds*float64(time.Second)), of.end)
-		of.begin()
-		for before := 0.0; ; before = of.finished() {
-			time.Sleep(time.Second)
-			made.add(of.finished() - before)
-		}
-	}()
-	return made
 }
 
 // Let a client do its work again and again until the end. What returns false was refused.
@@ -203,34 +140,4 @@ func bucket(seconds float64) int {
 		return buckets - 1
 	}
 	return at
-}
-
-type summary struct {
-	Seconds  float64      `json:"seconds"`
-	Finished float64      `json:"finished"`
-	Refused  float64      `json:"refused"`
-	Buckets  []uint32     `json:"buckets"`
-	Parts    [][3]float64 `json:"parts"`
-	Rates    []float64    `json:"rates"`
-}
-
-// Return what all clients together have counted, when they have ended.
-func (of *counts) summary(took *course) summary {
-	seconds := time.Since(took.began).Seconds()
-	all := summary{Seconds: seconds, Finished: of.finished(), Rates: took.soFar()}
-	all.Buckets = make([]uint32, buckets)
-	all.Parts = make([][3]float64, of.each)
-	for client := range of.slots {
-		all.Refused += of.slots[client].refused.value()
-		for at, count := range of.slots[client].buckets {
-			all.Buckets[at] += count
-		}
-		for number := range all.Parts {
-			own := &of.parts[client*of.each+number]
-			all.Parts[number][0] += own.finished.value()
-			all.Parts[number][1] += own.seconds.value()
-			all.Parts[number][2] += own.failed.value()
-		}
-	}
-	return all
 }

@@ -7,7 +7,6 @@ package main
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -60,7 +59,6 @@ var conditions = []struct{ name, violations string }{
 type options struct {
 	driver, source string
 	config         tpcc.Config
-	seconds        float64
 	events         int
 	counts         string
 	parts          []string
@@ -92,7 +90,6 @@ func parse() options {
 	parts := flag.String("parts", "", "which transactions are counted one by one")
 	flag.IntVar(&config.Warehouses, "warehouses", 1, "how many")
 	flag.IntVar(&config.Threads, "threads", 1, "how many clients")
-	flag.Float64Var(&chosen.seconds, "seconds", 0, "how long to run")
 	flag.IntVar(&chosen.events, "events", 0, "how many transactions each client runs")
 	flag.StringVar(&chosen.counts, "counts", "", "the file of counts, which says when to end")
 	flag.Parse()
@@ -179,17 +176,13 @@ func verify(chosen options, db *sql.DB) error {
 	return nil
 }
 
-// Run transactions, and print the counts unless they are kept in a file that another process reads.
+// Run transactions and count them in a file that another process reads, and that says when to end.
 func run(chosen options, db *sql.DB) error {
 	counts, err := openCounts(chosen.counts, chosen.config.Threads, len(chosen.parts))
 	if err != nil {
 		return err
 	}
-	var took *course
-	if chosen.counts == "" {
-		took = counts.runFor(chosen.seconds)
-	}
-	err = allClients(chosen, db, func(of *client) error {
+	return allClients(chosen, db, func(of *client) error {
 		of.countParts(counts, chosen.parts)
 		// The first transaction has all statements prepared.
 		if err := of.workload.Run(of.context, of.number); err != nil && !refused(err) {
@@ -204,10 +197,6 @@ func run(chosen options, db *sql.DB) error {
 			return true, err
 		})
 	})
-	if err != nil || chosen.counts != "" {
-		return err
-	}
-	return json.NewEncoder(os.Stdout).Encode(counts.summary(took))
 }
 
 func refused(err error) bool {

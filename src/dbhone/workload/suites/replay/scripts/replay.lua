@@ -24,9 +24,8 @@ sysbench.cmdline.options = {
    parts = {"how many kinds of statements the file of counts has room for", 0},
 }
 
-local con, driver, file, perform, parts
+local con, file, perform, parts
 local generation, before, now
-local refused = 0
 
 local function execute(head, sql)
    before = before or counting.now()
@@ -36,7 +35,7 @@ local function execute(head, sql)
 end
 
 local function count(head, failed, _, again)
-   if parts.generation() == generation and not again then
+   if parts and parts.generation() == generation and not again then
       local part = parts.counts[head.part]
       if failed then
          part.failed = part.failed + 1
@@ -48,12 +47,8 @@ local function count(head, failed, _, again)
 end
 
 local function replay()
-   generation, before = parts.generation(), counting.now()
-   local failed = perform()
-   if failed then
-      refused = refused + 1
-   end
-   return not failed
+   generation, before = parts and parts.generation(), counting.now()
+   return not perform()
 end
 
 -- One connection before all threads, for the same reason as in common.lua.
@@ -62,35 +57,21 @@ function init()
 end
 
 function thread_init(thread)
-   driver = sysbench.sql.driver() -- sysbench prints what it counts only if it has one
    con = client.connect()
    file = transactions.open(sysbench.opt.transactions)
    local next_transaction = transactions.reader(
       file, sysbench.opt.order % file.stretches, thread, sysbench.opt.threads,
       sysbench.opt.part >= 0 and sysbench.opt.part or nil, sysbench.opt.backwards)
    perform = transactions.performer(con, file, next_transaction, execute, count)
-   if sysbench.opt.counts == "" then
-      parts = counting.own_parts(file.parts)
-      event = function ()
-         if not replay() then
-            error({errcode = sysbench.error.RESTART_EVENT})
-         end
-      end
-   else
-      -- A set without parts has no room for them in the file: nobody reads them.
-      parts = sysbench.opt.parts == 0 and counting.own_parts(file.parts)
-         or counting.parts(sysbench.opt.counts, thread, sysbench.opt.threads, file.parts)
-      event = counting.counted(replay, sysbench.opt.counts, thread)
-   end
+   -- A set without parts has no room for them in the file: nobody reads them.
+   parts = sysbench.opt.parts > 0
+      and counting.parts(sysbench.opt.counts, thread, sysbench.opt.threads, file.parts) or nil
+   event = counting.counted(replay, sysbench.opt.counts, thread)
 end
 
 function event() -- sysbench looks for it before a thread starts
 end
 
 function thread_done()
-   if sysbench.opt.counts == "" then
-      counting.print_parts(parts, file.parts)
-      io.write(string.format("refused: %d\n", refused))
-   end
    con:close()
 end

@@ -95,11 +95,10 @@ function common.step(options, start)
    common.declare(options)
 
    -- The driver is kept for as long as its connection: Lua would end it otherwise.
-   local driver, con, print_parts
+   local driver, con
 
    function thread_init(thread)
-      local perform
-      perform, print_parts = counting.performer(
+      local perform = counting.performer(
          sysbench.opt.parts, sysbench.opt.counts, thread, sysbench.opt.threads)
       driver = sysbench.sql.driver()
       con = driver:connect()
@@ -113,7 +112,6 @@ function common.step(options, start)
    end
 
    function thread_done()
-      print_parts()
       con:disconnect()
    end
 end

@@ -70,40 +70,24 @@ function counting.parts(path, thread, threads, count)
    }
 end
 
--- Return the counts of so many parts, which nobody else reads.
-function counting.own_parts(count)
-   return {
-      counts = ffi.new("struct dbhone_part[?]", count),
-      generation = function ()
-         return 0
-      end,
-   }
-end
-
--- Print what a thread counted of so many parts, when nobody else reads it: each line in one piece,
--- as other threads print, too.
-function counting.print_parts(parts, count)
-   for number = 0, count - 1 do
-      local part = parts.counts[number]
-      io.write(string.format("part %d: %d in %.6f s, %d failed\n", number, part.finished,
-                             part.seconds, part.failed))
-   end
-end
-
--- Return a function that does a part of an event and counts it, and one that prints the counts
--- unless they are in the file at PATH. NAMES are those of the parts, with commas between them. The
--- function gets a part's name, which may be none of these, what is to be done, and its arguments.
--- A part that raises an error has failed.
+-- Return a function that does a part of an event, and counts it in the file at PATH unless that is
+-- empty. NAMES are those of the parts, with commas between them. The function gets a part's name,
+-- which may be none of these, what is to be done, and its arguments. A part that raises an error has
+-- failed.
 function counting.performer(names, path, thread, threads)
    local numbers, count = {}, 0
    for name in names:gmatch("[^,]+") do
       numbers[name], count = count, count + 1
    end
-   local parts = path == "" and counting.own_parts(count)
-      or counting.parts(path, thread, threads, count)
+   if count == 0 or path == "" then
+      return function (_, act, ...)
+         act(...)
+      end
+   end
+   local parts = counting.parts(path, thread, threads, count)
    local open
 
-   local function perform(name, act, ...)
+   return function (name, act, ...)
       if open then
          open.failed = open.failed + 1
       end
@@ -115,12 +99,6 @@ function counting.performer(names, path, thread, threads)
          part.finished, part.seconds = part.finished + 1, part.seconds + counting.now() - began
       end
       open = nil
-   end
-
-   return perform, function ()
-      if path == "" then
-         counting.print_parts(parts, count)
-      end
    end
 end
 
