@@ -27,13 +27,12 @@ def parse_duration(text: str) -> float:
         position = match.end()
     if not parts or position != len(stripped):
         raise UsageError(f"'{text}' is not a duration", hint="write it as 90s, 8m or 1h30m")
+    if not any(float(number) for number, _ in parts):
+        raise UsageError(f"'{text}' is no time at all", hint="write it as 90s, 8m or 1h30m")
     bare = next((number for number, unit in parts if unit is None), None)
     if bare is not None:
         raise UsageError(f"'{text}' lacks a unit", hint=f"write {bare}s or {bare}m, not {bare}")
-    total = sum(float(number) * _SECONDS[unit] for number, unit in parts)
-    if total <= 0:
-        raise UsageError(f"a duration must be more than nothing, not '{text}'")
-    return total
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
 
 
 def parse_percent(text: str) -> float:
@@ -45,11 +44,12 @@ def parse_percent(text: str) -> float:
     try:
         value = float(stripped[:-1]) / 100 if stripped.endswith("%") else float(stripped)
     except ValueError:
-        raise UsageError(f"'{text}' is not a percentage", hint="write it as 2%") from None
+        raise UsageError(f"'{text}' is not a percentage", hint="write it like this: 2%") from None
     if 0.1 < value < 1 and not stripped.endswith("%"):
         raise UsageError(f"'{text}' lacks its unit", hint=f"write {stripped}% or {100 * value:g}%")
     if not 0 < value < 1:
-        hint = None if stripped.endswith("%") else f"write it as {stripped}%"
+        has_lost_its_sign = 1 <= value < 100 and not stripped.endswith("%")
+        hint = f"write it {f'as {stripped}%' if has_lost_its_sign else 'like this: 2%'}"
         raise UsageError(f"'{text}' does not lie between 0% and 100%", hint=hint)
     return value
 

@@ -48,11 +48,15 @@ def test_too_few_blocks_say_how_long_more_would_take() -> None:
 
 def test_a_target_that_was_missed_says_how_much_more_would_do() -> None:
     wide = replace(samples(noisy(3, (2, 1, 12), (1, 1), spread=0.1)), block_seconds=10.0)
-    missed = _told(wide)["target-not-met"].text
+    ample = replace(a_run(), design=replace(a_run().design, max_blocks=10_000))
+    missed = _told(wide, ample)["target-not-met"].text
     more = _needs(wide).target_blocks
     assert more
     assert f"about {more} more blocks (about " in missed
     assert missed.endswith("would do")
+    allowed = replace(ample, design=replace(ample.design, max_blocks=12 + more - 1))
+    missed = _told(wide, allowed)["target-not-met"].text
+    assert missed.endswith(f"would do; the experiment allows {more - 1} more ([design] blocks)")
 
 
 def _in_layouts(layouts: int) -> Run:

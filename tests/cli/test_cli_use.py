@@ -60,8 +60,8 @@ def test_the_version_is_told(home: Path) -> None:
     [
         (("tyr",), "there is no command 'tyr'\n next: did you mean 'try'?"),
         (("try", "--budget", "soon"), "'soon' is not a duration"),
-        (("try", "--budget", "30"), "'30' lacks a unit\n next: write 30s or 30m, not 30"),
-        (("try", "--target", "200%"), "does not lie between 0% and 100%"),
+        (("try", "--budget", "30"), "--budget: '30' lacks a unit\n next: write 30s or 30m, not 30"),
+        (("try", "--target", "200%"), "--target: '200%' does not lie between 0% and 100%"),
         (("try", "--seed", "-1"), "-1 is not in the range 0<=x<4294967296"),
         (("compare", "sqlite", "sqlite#o3", "--seed", "4294967296"), "is not in the range 0<=x<"),
         (("run",), "Missing argument 'FILE'"),

@@ -79,7 +79,7 @@ def test_what_is_not_known_is_reported_with_the_nearest(
         ("known:mariadb@5.5", "the nearest known is 10.1.8; "),
         ("known:mysql@8.0.9", "the nearest known are 5.7.22 and 8.0.12; "),
         ("known:postgresql@99", "the nearest known is 18.6; "),
-        ("known:sqlite@3.40", "none is known: "),
+        ("known:sqlite@3.40", "no version of sqlite is known: "),
         ("known:mysql@trunc", "did you mean 'trunk'?"),
     ],
 )

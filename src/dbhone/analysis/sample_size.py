@@ -146,11 +146,12 @@ def _imprecise(run: Run, analysis: Analysis, sample_size: SampleSize) -> Iterato
     if not widths:
         return
     wide = sum(width is None or width > target for width in widths)
+    advice = _would_do(sample_size, run.design.max_blocks - analysis.blocks)
     spent = "budget was spent" if run.stopped_by == "budget" else "number of blocks was reached"
     yield Warning(
         code=Code.TARGET_NOT_MET,
         text=f"the {spent} before the target: {wide} of {len(widths)} effects are known "
-        f"less precisely than ±{exact_percent(target)}{_half(analysis)}{_would_do(sample_size)}",
+        f"less precisely than ±{exact_percent(target)}{_half(analysis)}{advice}",
     )
 
 
@@ -160,12 +161,17 @@ def _half(analysis: Analysis) -> str:
     return f", half of all to ±{usual:.1%} or better" if math.isfinite(usual) else ""
 
 
-def _would_do(sample_size: SampleSize) -> str:
-    """Return what would reach the target, or what to do where that takes too long."""
+def _would_do(sample_size: SampleSize, left: int) -> str:
+    """Return what would reach the target, or what to do where that takes too long.
+
+    The experiment allows so many blocks that are ``left``.
+    """
     if not sample_size.target_words:
         return ""
     if (sample_size.seconds(sample_size.target_blocks) or 0) <= _PATIENCE:
-        return f"; about {sample_size.target_words} would do"
+        limit = f"; the experiment allows {left} more ([design] blocks)"
+        too_many = (sample_size.target_blocks or 0) > left
+        return f"; about {sample_size.target_words} would do{limit if too_many else ''}"
     return (
         "; reaching the target for all of them would take more than eight hours here: ask for a"
         " wider one ('--target'), or let each step last longer"

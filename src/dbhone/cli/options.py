@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from dbhone.cli import completing
+from dbhone.errors import UsageError
 from dbhone.units import parse_duration, parse_percent
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -27,9 +28,15 @@ class _Parsed(click.ParamType[float]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the number."""
-        del param, ctx
-        return value if isinstance(value, float) else self._parse(str(value))
+        """Return the number. Raises UsageError, which names the option."""
+        del ctx
+        if isinstance(value, float):
+            return value
+        try:
+            return self._parse(str(value))
+        except UsageError as error:
+            where = f"{param.opts[0]}: " if param is not None else ""
+            raise UsageError(f"{where}{error.message}", hint=error.hint) from None
 
 
 DURATION = _Parsed("duration", parse_duration)

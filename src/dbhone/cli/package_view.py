@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dbhone.cli.context import Context
 from dbhone.cli.lines import headed
-from dbhone.errors import UsageError
+from dbhone.errors import PackageError, UsageError
 from dbhone.package.checking import Checked, Stated, check_package
 from dbhone.package.proof import read_public_key
 from dbhone.package.repetition import Gain
@@ -25,7 +25,10 @@ def check_and_show(context: Context, path: Path, key: Path | None) -> tuple[byte
     """
     data = _read(path)
     trusted = None if key is None else read_public_key(key)
-    checked = check_package(data, trusted)
+    try:
+        checked = check_package(data, trusted)
+    except PackageError as error:
+        raise PackageError(f"{path}: {error.message}", hint=error.hint) from error
     _show(context, checked, trusted=trusted is not None)
     return data, checked
 

@@ -81,7 +81,10 @@ def unpack(file: bytes) -> tuple[str, int, tuple[Entry, ...]]:
     """
     compressed, seal = file[:-_SEAL_BYTES], file[-_SEAL_BYTES:]
     if seal[:4] != _SEAL_MAGIC or not compressed:
-        raise PackageError("this is not a package of hone's, or its end is missing")
+        raise PackageError(
+            "this is not a package of hone's, or its end is missing",
+            hint="'hone package' makes packages",
+        )
     if seal != _seal(compressed):
         raise PackageError("the package is damaged: its seal does not match its contents")
     tar = _decompressed(compressed)

@@ -88,7 +88,7 @@ class KnownVersions:
         series = [version for version in known if version.name.startswith(f"{word}.")]
         if not exact and not series:
             names = [version.name for version in known]
-            hint = _neighbours(word, names) if _is_number(word) else None
+            hint = _neighbours(dbms, word, names) if _is_number(word) else None
             raise UnknownName(f"known version of {dbms}", word, names, hint=hint)
         return (exact or series)[-1]
 
@@ -127,14 +127,17 @@ def _is_number(word: str) -> bool:
     return word[:1].isdecimal()
 
 
-def _neighbours(word: str, names: Iterable[str]) -> str:
+def _neighbours(dbms: str, word: str, names: Iterable[str]) -> str:
     """Return a hint that names the next older and the next newer of ``names``, sorted by age."""
     numbers = [name for name in names if _is_number(name)]
     older = [name for name in numbers if age(name) <= age(word)]
     newer = [name for name in numbers if age(name) > age(word)]
     near = (*older[-1:], *newer[:1])
     if not near:
-        return f"none is known: put it into {FILE} in hone's home"
+        return (
+            f"no version of {dbms} is known: 'hone versions {dbms}' says which file takes your own,"
+            f" and 'hone history {dbms} --source git:URL' builds those of a repository"
+        )
     verb = "are" if near[1:] else "is"
     return (
         f"the nearest known {verb} {' and '.join(near)}; more can be put into {FILE} in hone's home"

@@ -17,8 +17,10 @@ from dbhone.errors import UsageError
 @pass_context
 def command(context: Context, run: str, title: str) -> None:
     """Give RUN (a number, or `last`) another TITLE, in lists and in its report."""
-    if not title.strip() or not title.isprintable():
-        raise UsageError("a title is one line of plain text", hint="write it in quotes")
+    if not title.strip():
+        raise UsageError("the title is empty", hint=f"hone rename {run} 'what it is about'")
+    if not title.isprintable():
+        raise UsageError("a title is one line of plain text, without line breaks")
     with open_store(context) as store:
         chosen = find_run(store, run)
         store.rename_run(chosen.id, title.strip())

@@ -97,6 +97,8 @@ def load_named(
         raise UsageError(f"cannot read {path}: {os.strerror(error.errno or 0)}") from error
     if not is_file and word in shipped_names():
         return load_shipped(word, versions, sources)
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder, not an experiment file")
     if not is_file and path.parent == Path() and not path.suffix:
         raise UnknownName("experiment", word, (), hint=_hint_for(path))
     return load_file(path, versions, sources)

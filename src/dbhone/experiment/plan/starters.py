@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -47,7 +48,6 @@ _SIZE = "quick"
 _THREADS = "# threads = [1, 4, 16] # numbers of clients"
 _USUAL_SETS = ("main", "orm", "point-query", "read-write_range=100")
 _CAPTURED = f"mine{SUFFIX}"
-_ANOTHER = "ask another question: 'hone init --help' lists them"
 
 _Maker = Callable[[Dbms, KnownVersions, int], str]
 
@@ -65,7 +65,11 @@ def starter_text(dbms: str, question: str, versions: KnownVersions) -> str:
     if question not in _QUESTIONS:
         raise UnknownName("question", question, _QUESTIONS)
     asked, system = _QUESTIONS[question], load_dbms(dbms)
-    text = (asked.estimated or asked.make)(system, versions, _AMPLE)
+    try:
+        text = (asked.estimated or asked.make)(system, versions, _AMPLE)
+    except UsageError as error:
+        names = ", ".join(_possible(system, versions))
+        raise UsageError(error.message, hint=f"of {system.title} ask one of: {names}") from None
     ample = parse(text, name=question, versions=versions)
     return asked.make(system, versions, _minutes(ample))
 
@@ -111,10 +115,18 @@ def _training(dbms: Dbms, versions: KnownVersions, minutes: int) -> str:
     )
 
 
+def _possible(dbms: Dbms, versions: KnownVersions) -> Iterator[str]:
+    """Yield the questions that can be asked of a DBMS."""
+    for name, question in _QUESTIONS.items():
+        with contextlib.suppress(UsageError):
+            question.make(dbms, versions, _AMPLE)
+            yield name
+
+
 def _queries(dbms: Dbms, versions: KnownVersions, minutes: int, *, captured: bool = True) -> str:
     del versions
     if not isinstance(dbms, ServerDbms):
-        raise UsageError(f"{dbms.title} is not a server: it has no log of queries", hint=_ANOTHER)
+        raise UsageError(f"{dbms.title} is not a server: it has no log of queries")
     return _file(
         dbms,
         f"{dbms.title}: which build is fastest on my queries?",
@@ -132,7 +144,7 @@ def _settings(dbms: Dbms, versions: KnownVersions, minutes: int) -> str:
     del versions
     setting = _SETTINGS.get(dbms.interface)
     if setting is None:
-        raise UsageError(f"{dbms.title} has no settings file", hint=_ANOTHER)
+        raise UsageError(f"{dbms.title} has no settings file")
     return _file(
         dbms,
         f"{dbms.title}: is it faster with this setting?",
@@ -147,7 +159,7 @@ def _settings(dbms: Dbms, versions: KnownVersions, minutes: int) -> str:
 def _allocator(dbms: Dbms, versions: KnownVersions, minutes: int) -> str:
     del versions
     if not isinstance(dbms, ServerDbms):
-        raise UsageError(f"{dbms.title} is not a server: it has no levers", hint=_ANOTHER)
+        raise UsageError(f"{dbms.title} is not a server: it has no allocator to exchange")
     return _file(
         dbms,
         f"{dbms.title}: is it faster with another memory allocator?",
