@@ -135,8 +135,8 @@ def _neighbours(dbms: str, word: str, names: Iterable[str]) -> str:
     near = (*older[-1:], *newer[:1])
     if not near:
         return (
-            f"no version of {dbms} is known: 'hone versions {dbms}' says which file takes your own,"
-            f" and 'hone history {dbms} --source git:URL' builds those of a repository"
+            f"no version of {dbms} is known: put yours into {FILE} ('hone versions {dbms}' says"
+            f" where), or 'hone history {dbms} --source git:URL' builds those of a repository"
         )
     verb = "are" if near[1:] else "is"
     return (
