@@ -34,7 +34,7 @@ def test_the_commands_that_it_names_have_quotes_where_a_shell_needs_them(hone: H
     (hone.folder / "general.log").write_text(connected(1, "shop&co"))
     said = " ".join(hone("capture", "general.log", "-o", "my shop.workload").stderr.split())
     assert "'shop&co' > 'my shop.sql')" in said
-    assert "--workload 'my shop.workload' --data 'my shop.sql' --plan'" in said
+    assert '--workload "my shop.workload" --data "my shop.sql" --plan' in said
 
 
 def test_it_warns_where_much_is_left_out(hone: Hone) -> None:

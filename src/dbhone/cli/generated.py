@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context
-from dbhone.cli.lines import check_output, numbers, words, write_output
+from dbhone.cli.lines import check_output, in_command, numbers, words, write_output
 from dbhone.cli.options import DURATION, FILE, PERCENT, output_option, refresh_option, with_options
 from dbhone.cli.plan_view import print_plan
 from dbhone.cli.running import SEED, execute_new
@@ -150,6 +149,6 @@ def write_or_execute(
     if request.output is None:
         return execute_new(context, experiment, refresh=request.refresh, force=request.force)
     write_output(request.output, experiment.text, force=request.force)
-    name = shlex.quote(str(request.output))
+    name = in_command(request.output)
     context.tell(f"wrote {request.output}: 'hone run {name}' executes it")
     return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -62,6 +63,15 @@ def facts(values: Iterable[tuple[str, str]]) -> Table:
     for name, value in values:
         table.add_row(name, value)
     return table
+
+
+def in_command(path: Path) -> str:
+    """Return a path as a word of a command that a sentence has in single quotes.
+
+    Double quotes hold what needs any, so that the whole can be copied.
+    """
+    word = shlex.quote(str(path))
+    return word if word == str(path) or set(str(path)) & set('"$`\\!') else f'"{path}"'
 
 
 def print_json(context: Context, value: object) -> None:

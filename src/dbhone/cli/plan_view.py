@@ -92,7 +92,8 @@ def print_plan(context: Context, declared: Experiment) -> None:
             f"{_blocks(plan)}."
         )
     if plan.tentative:
-        context.out.print(f"Left out, for lack of time: {', '.join(plan.tentative)}.")
+        names = ", ".join(plan.tentative)
+        context.out.print(f"Left out, unless all else takes less time than expected: {names}.")
     short, room, lacking = foreseen.shortage, foreseen.room, foreseen.missing
     if short is not None:
         context.show_line(f"{capital(short.reason)}: {short.remedy}.")
@@ -169,7 +170,7 @@ def _rows(plan: Plan) -> Iterator[tuple[PlanStep, ...]]:
 
 
 def _expected_together(steps: tuple[PlanStep, ...]) -> str:
-    seconds = sum(step.cost.seconds for step in steps)
+    seconds = sum(step.cost.seconds for step in steps if not step.tentative)
     return f"about {duration(seconds)}" if seconds else "done"
 
 

@@ -23,7 +23,7 @@ from dbhone.capture.servers.base import SYNTAX, parse_address
 from dbhone.capture.sessions import OTHER_DATABASE
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.lines import check_output, facts, headed, labelled, write_output
+from dbhone.cli.lines import check_output, facts, headed, in_command, labelled, write_output
 from dbhone.cli.listing import listing
 from dbhone.cli.options import DURATION, FILE, force_option, output_option
 from dbhone.errors import HoneError, MachineError, UsageError
@@ -387,7 +387,7 @@ def _next(output: Path, header: Header) -> str:
     file = output.with_suffix(dump.suffix)
     return terminal_safe(
         f"dump its data ({dump.line(database, file)}), and 'hone tune SOURCE"
-        f" --workload {shlex.quote(str(output))} --data {shlex.quote(str(file))} --plan' says how"
+        f" --workload {in_command(output)} --data {in_command(file)} --plan' says how"
         f" long the fastest build for it takes. SOURCE is {_SOURCES[header.protocol]}"
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import shlex
 from pathlib import Path
 
 import click
@@ -11,7 +10,7 @@ import click
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.lines import write_output
+from dbhone.cli.lines import in_command, write_output
 from dbhone.cli.options import force_option, output_option
 from dbhone.experiment.plan.starters import questions, starter_text
 from dbhone.source.known_versions import known_versions
@@ -38,7 +37,7 @@ def command(context: Context, dbms: str, question: str, output: Path | None, for
     text = starter_text(dbms, question, known_versions(context.home))
     path = output or Path(f"{dbms}-{question}.toml")
     write_output(path, text, force=force)
-    name = shlex.quote(str(path))
+    name = in_command(path)
     context.tell(
         f"wrote {path}: 'hone plan {name}' shows what it would do and what it lacks,"
         f" 'hone run {name}' does it"

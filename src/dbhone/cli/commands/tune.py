@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -16,7 +15,7 @@ from dbhone.cli.build_service import build_service
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.generated import GeneratedOptions, generated_options_without_budget
 from dbhone.cli.help import Task, hone_command
-from dbhone.cli.lines import headed, labelled, write_output
+from dbhone.cli.lines import headed, in_command, labelled, write_output
 from dbhone.cli.options import DURATION, PERCENT, dbms_option, train_option
 from dbhone.cli.plan_view import print_plan
 from dbhone.cli.running import check, dbms_of_tree, perform, save_reports
@@ -163,7 +162,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
         write_output(chosen.output, first.text, force=chosen.force)
         context.tell(
             f"wrote {chosen.output}, the first run of the search:"
-            f" 'hone run {shlex.quote(str(chosen.output))}' executes it"
+            f" 'hone run {in_command(chosen.output)}' executes it"
         )
         return 0
     if chosen.plan:
