@@ -168,7 +168,7 @@ def test_steps_left_out_of_a_summary_are_told() -> None:
         if each.code == "steps-left-out" and each.text.startswith("the throughput")
     ]
     assert [each.subject for each in told] == ["pgo"]
-    assert "throughput summaries of pgo do without cte/300" in told[0].text
+    assert "throughput summaries of pgo leave out cte/300," in told[0].text
 
 
 def test_steps_that_several_subjects_do_without_are_told_once() -> None:

@@ -169,7 +169,7 @@ def _would_do(sample_size: SampleSize, left: int) -> str:
     if not sample_size.target_words:
         return ""
     if (sample_size.seconds(sample_size.target_blocks) or 0) <= _PATIENCE:
-        limit = f"; the experiment allows {left} more ([design] blocks)"
+        limit = f"; the experiment allows {max(left, 0) or 'no'} more ([design] blocks)"
         too_many = (sample_size.target_blocks or 0) > left
         return f"; about {sample_size.target_words} would do{limit if too_many else ''}"
     return (

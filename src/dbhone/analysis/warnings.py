@@ -355,8 +355,8 @@ def _values(analysis: Analysis) -> Iterator[Warning]:
     for (metric, steps), subjects in _left_out(analysis).items():
         yield Warning(
             code=Code.STEPS_LEFT_OUT,
-            text=f"the {BY_NAME[metric].title} summaries of {listed(subjects)} do without "
-            f"{listed(steps)}: fewer than half of the blocks have them",
+            text=f"the {BY_NAME[metric].title} summaries of {listed(subjects)} leave out "
+            f"{listed(steps)}, which fewer than half of the blocks have",
             subject=subjects[0] if len(subjects) == 1 else None,
             step=steps[0] if len(steps) == 1 else None,
         )
