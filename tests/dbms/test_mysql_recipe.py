@@ -227,6 +227,15 @@ def test_old_trees_get_the_flags_that_they_need(tmp_path: Path) -> None:
     assert told["CMAKE_C_FLAGS_RELEASE"] == "-O2 -DNDEBUG"
 
 
+def test_a_parser_that_the_tree_brings_can_be_made_anew(tmp_path: Path) -> None:
+    tree = MYSQL_56.write(tmp_path / "tree")
+    usual = MYSQL.recipe(request(MYSQL, tree)).steps
+    put(tree / "sql/sql_yacc.cc")
+    configured, added, *others = MYSQL.recipe(request(MYSQL, tree)).steps
+    assert (configured, *others) == usual
+    assert added.argv == ("chmod", "--recursive", "u+w", "sql")
+
+
 def test_boost_that_clang_rejects_is_let_through_unless_the_tree_patches_it(tmp_path: Path) -> None:
     def cxx_flags(compiler: Compiler) -> list[str]:
         asked = request_for(MYSQL, tree, compiler=compiler)

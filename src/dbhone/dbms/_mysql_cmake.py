@@ -56,6 +56,7 @@ _SHARE = Path("share")
 _GATHERED = Path("gathered/share")
 _LIBRARIES = Path("library_output_directory")
 _SERVERS = (Path("runtime_output_directory/mysqld"), Path("sql/mysqld"))
+_PARSER = Path("sql/sql_yacc.cc")
 _ENDIAN = sys.byteorder[0]
 _BOOTSTRAP = ("mysql_system_tables.sql", "mysql_system_tables_data.sql")
 """What makes the server's own tables until 5.6; since 5.7 the server has it in itself."""
@@ -79,6 +80,7 @@ def make_recipe(dbms: str, request: BuildRequest, options: Iterable[Option] = ()
     return Recipe(
         steps=(
             BuildStep(phase=Phase.CONFIGURE, argv=configured),
+            *_writable_parsers(request.tree),
             BuildStep(phase=Phase.COMPILE, argv=make(request, "mysqld", "GenError")),
             *share,
         ),
@@ -86,6 +88,16 @@ def make_recipe(dbms: str, request: BuildRequest, options: Iterable[Option] = ()
         primary="server",
         added_flags=_added(dbms, request),
     )
+
+
+def _writable_parsers(tree: Path) -> tuple[BuildStep, ...]:
+    """Return what lets bison make the SQL parser anew where the tree brings it, as archives do.
+
+    CMake copies it with its mode, and a kept tree is read-only.
+    """
+    if not (tree / _PARSER).is_file():
+        return ()
+    return (BuildStep(phase=Phase.CONFIGURE, argv=("chmod", "--recursive", "u+w", "sql")),)
 
 
 def messages_folder(tree: Path) -> Path:
