@@ -44,6 +44,26 @@ def test_every_step_runs_in_the_suites_order_and_again_after_it(server: Live) ->
         assert 0 < step.latency.p50 <= step.latency.p95 <= step.latency.p99
 
 
+def executions(live: Live) -> int:
+    """Return how often the server has executed what clients asked, by its own count."""
+    if live.name == "postgresql":
+        (line,) = live.ask("SELECT sum(xact_commit) FROM pg_stat_database")
+        return int(line)
+    (line,) = live.ask("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'")
+    return int(line.split()[1])
+
+
+def test_what_clients_count_is_what_the_server_counts(server: Live) -> None:
+    live = server.in_database("counted")
+    workload = Workload(name="sysbench:micro", scale=Scale(size="smoke", threads=(2,)))
+    live.load(workload.data)
+    (task,) = workload.tasks(("point-query_range=100",))
+    before = executions(live)
+    step = live.step(task)
+    others = 100  # what hone asks, and what servers do by themselves
+    assert step.operations <= executions(live) - before <= step.operations + others
+
+
 def test_clients_come_and_go_one_by_one_and_side_by_side(server: Live) -> None:
     live = server.in_database("connected")
     workload = Workload(name="sysbench:connect", scale=Scale(size="smoke", threads=(1, 4)))
