@@ -49,7 +49,7 @@ def parse_percent(text: str) -> float:
         raise UsageError(f"'{text}' lacks its unit", hint=f"write {stripped}% or {100 * value:g}%")
     if not 0 < value < 1:
         has_lost_its_sign = 1 <= value < 100 and not stripped.endswith("%")
-        hint = f"write it {f'as {stripped}%' if has_lost_its_sign else 'like this: 2%'}"
+        hint = f"write it as {stripped}%" if has_lost_its_sign else "write it like this: 2%"
         raise UsageError(f"'{text}' does not lie between 0% and 100%", hint=hint)
     return value
 

@@ -30,7 +30,7 @@ from dbhone.workload.drivers.base import (
     ServerDriver,
 )
 
-_ENDING = 60.0
+ENDING = 60.0
 """Seconds that clients have at least to end by themselves."""
 _POLL = 0.005
 _EVENT_POLL = 0.001
@@ -72,7 +72,7 @@ def _counted(client: PausableClient, command: DriverCommand) -> DriverReport:
         rates = _interval_rates(client, run.seconds)
         client.await_event(deadline - time.monotonic())
         counts = client.counts().since(before)
-    client.end(max(_ENDING, deadline - time.monotonic()))
+    client.end(max(ENDING, deadline - time.monotonic()))
     if not counts.finished:
         raise DriverError(
             f"not one operation ended well in {counts.seconds:.1f} s; {counts.refused} failed",

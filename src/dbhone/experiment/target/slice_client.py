@@ -23,7 +23,7 @@ from dbhone.measurement.sampler import SliceSampler
 from dbhone.measurement.server_usage import ServerUsage
 from dbhone.workload.counting import Counts
 from dbhone.workload.drive import DriverResult
-from dbhone.workload.pausable_client import PausableClient
+from dbhone.workload.pausable_client import ENDING, PausableClient
 from dbhone.workload.task import Task
 
 _MOST_SETTLING = 0.1
@@ -33,7 +33,6 @@ _LONGEST_STALL = 2.0
 _DYING = 2.0
 """Seconds that a server's processes are given to end once its client has failed."""
 _CONNECTING = 60.0
-_ENDING = 60.0
 
 
 def settling_seconds(slice_seconds: float) -> float:
@@ -160,7 +159,7 @@ class SliceClient:
         if self.error is None:
             self._after = self._totals()
             with self._keep_error():
-                self.client.end(_ENDING)
+                self.client.end(ENDING)
 
     @contextlib.contextmanager
     def _keep_error(self) -> Iterator[None]:

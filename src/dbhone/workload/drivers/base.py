@@ -203,14 +203,13 @@ class Driver(ABC):
         del tree
         return suite
 
+    @abstractmethod
     def argv(self, request: DriverRequest) -> tuple[str, ...]:
-        """Return the command line. Raises DriverError if its clients only count."""
-        raise DriverError(f"the clients of {self.name} count {request.task.set} by themselves")
+        """Return the command line."""
 
+    @abstractmethod
     def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
         """Return the figures in the output. Raises DriverError for output that makes no sense."""
-        del transcript
-        raise DriverError(f"the clients of {self.name} count {request.task.set} by themselves")
 
     def can_pause(self, task: Task) -> bool:
         """Return whether the driver may be paused while it executes a task.
@@ -295,6 +294,15 @@ class ServerDriver(Driver):
 
         Raises UsageError for an unknown or wrong key.
         """
+
+    def argv(self, request: DriverRequest) -> tuple[str, ...]:
+        """Return the command line. Raises DriverError if its clients only count."""
+        raise DriverError(f"the clients of {self.name} count {request.task.set} by themselves")
+
+    def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
+        """Return the figures in the output. Raises DriverError for output that makes no sense."""
+        del transcript
+        raise DriverError(f"the clients of {self.name} count {request.task.set} by themselves")
 
     def counting_argv(self, request: DriverRequest, counts: Path) -> tuple[str, ...]:
         """Return the command line of a run whose clients count in this file, see ``counting.py``.
