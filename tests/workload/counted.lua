@@ -12,8 +12,9 @@ sysbench.cmdline.options = {
    die = {"after so many events of a thread the program fails; never, with 0", 0},
 }
 
+local events = 0
+
 function thread_init(thread)
-   local events = 0
    local function work()
       events = events + 1
       ffi.C.usleep(1000 * sysbench.opt.sleep)
@@ -28,4 +29,10 @@ function thread_init(thread)
 end
 
 function event()
+end
+
+function thread_done()
+   if sysbench.opt.die == 0 then -- else the last words are the error's
+      print("a thread worked " .. events .. " events")
+   end
 end

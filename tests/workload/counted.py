@@ -88,4 +88,4 @@ def command(folder: Path, task: Task) -> DriverCommand:
 def client(folder: Path, task: Task) -> PausableClient:
     """Return a driver that was not started yet."""
     folder.mkdir(exist_ok=True)
-    return PausableClient(command(folder, task), Sleeper(), folder)
+    return PausableClient(command(folder, task), folder)

@@ -33,6 +33,5 @@ end
 function dofile(path)
    return scripts[path:match("(%w+)%.lua$")] or read(path)
 end
-sysbench.sql.driver = function () end
 
 read(folder .. "replay.lua")

@@ -96,7 +96,7 @@ class Live:
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         command = command_of(self, task, folder)
         counts = self.driver.can_pause(task)
-        result = drive_counting(command, self.driver, folder) if counts else drive(command)
+        result = drive_counting(command, folder) if counts else drive(command)
         return result.require_report().steps
 
 
@@ -175,4 +175,4 @@ def command_of(live: Live, task: Task, folder: Path) -> DriverCommand:
 
 def client(live: Live, task: Task, folder: Path) -> PausableClient:
     folder.mkdir()
-    return PausableClient(command_of(live, task, folder), live.driver, folder)
+    return PausableClient(command_of(live, task, folder), folder)

@@ -131,7 +131,7 @@ class CountFile:
 
         Events that are under way count no longer.
         """
-        self._cut += _whole(self._slots["open"])
+        self._cut += self.under_way()
         self._head["generation"] += 1
 
     def end(self) -> None:
@@ -141,6 +141,10 @@ class CountFile:
     def finished(self) -> int:
         """Return how many events were finished so far. Raises DriverError for nonsense."""
         return _whole(self._slots["finished"])
+
+    def under_way(self) -> int:
+        """Return how many events have begun and not ended. Raises DriverError for nonsense."""
+        return _whole(self._slots["open"])
 
     def ended(self) -> int:
         """Return how many events ended so far, those that the server undid included."""

@@ -27,7 +27,6 @@ from dbhone.workload.drivers.base import (
     INTERVAL,
     SHORTEST_WITH_INTERVALS,
     DriverReport,
-    ServerDriver,
 )
 
 ENDING = 60.0
@@ -37,17 +36,18 @@ _EVENT_POLL = 0.001
 _MOST_PRINTED = 1 << 20
 
 
-def drive_counting(command: DriverCommand, driver: ServerDriver, folder: Path) -> DriverResult:
+def drive_counting(command: DriverCommand, folder: Path) -> DriverResult:
     """Drive a server for the seconds of a task by clients that count what they do.
 
-    The seconds begin when all clients are connected, and last until an event has ended after them.
-    ``folder`` gets the files of the client. A driver that fails is a result, not an exception.
-    Raises NoSpaceError when the disk is full: that is not a result of the subject.
+    The seconds begin when all clients are connected, and last until the events that are under way
+    after them have ended. ``folder`` gets the files of the client. A driver that fails is a result,
+    not an exception. Raises NoSpaceError when the disk is full: that is not a result of the
+    subject.
     """
     began = time.monotonic()
     report: DriverReport | None = None
     error: DriverError | None = None
-    with PausableClient(command, driver, folder) as client:
+    with PausableClient(command, folder) as client:
         try:
             report = _counted(client, command)
         except DriverError as raised:
@@ -70,13 +70,17 @@ def _counted(client: PausableClient, command: DriverCommand) -> DriverReport:
     with client.running():
         before = client.counts()
         rates = _interval_rates(client, run.seconds)
-        client.await_event(deadline - time.monotonic())
+        client.end_events(max(ENDING, deadline - time.monotonic()))
         counts = client.counts().since(before)
     client.end(max(ENDING, deadline - time.monotonic()))
+    if counts.refused and not counts.finished:
+        raise DriverError(
+            f"the server refused all {counts.refused} operations in {counts.seconds:.1f} s"
+        )
     if not counts.finished:
         raise DriverError(
-            f"not one operation ended well in {counts.seconds:.1f} s; {counts.refused} failed",
-            hint="give the slices more seconds, or the tables fewer rows",
+            f"not one operation ended in {counts.seconds:.1f} s",
+            hint="give the slices more seconds, or the data fewer rows",
         )
     report = counts.report(command.request.task.set, run.parts)
     whole, *parts = report.steps
@@ -107,14 +111,14 @@ class PausableClient:
     started.
     """
 
-    def __init__(self, command: DriverCommand, driver: ServerDriver, folder: Path) -> None:
+    def __init__(self, command: DriverCommand, folder: Path) -> None:
         self._command = command
         self._log = folder / "printed"
         run = command.request.run
         self.parts = run.parts
         """The keys of the parts of events that are counted."""
         self._counts = CountFile(folder / "counts", run.threads, len(self.parts))
-        argv = driver.counting_argv(command.request, self._counts.path)
+        argv = command.driver.counting_argv(command.request, self._counts.path)
         self._process_command = self._admitted(
             dataclasses.replace(command.process_command(argv, log=self._log), timeout=None)
         )
@@ -195,6 +199,14 @@ class PausableClient:
         ended, deadline = self._counts.ended(), time.monotonic() + timeout
         while self._counts.ended() == ended and time.monotonic() < deadline:
             self.pass_time(_EVENT_POLL)
+
+    def end_events(self, timeout: float) -> None:
+        """Let the events that are under way end, at most so long, and no others begin."""
+        self._counts.end()
+        deadline = time.monotonic() + timeout
+        while self._counts.under_way() and time.monotonic() < deadline:
+            if self._started.wait(_EVENT_POLL):
+                break  # Whether it ended well is told by ``end``.
 
     def finished_events(self) -> int:
         """Return how many events were finished so far."""

@@ -155,7 +155,7 @@ class ServerClients:
         if self.driver.can_pause(task):
             folder = self.session.workdir("clients")
             try:
-                result = drive_counting(request, self.driver, folder)
+                result = drive_counting(request, folder)
             finally:
                 remove_tree(folder)
         else:
@@ -166,7 +166,7 @@ class ServerClients:
 
     def client(self, server: Server, task: Task, folder: Path) -> PausableClient:
         """Return a client of the server that can be paused; its files are in ``folder``."""
-        return PausableClient(self._request(server, task), self.driver, folder)
+        return PausableClient(self._request(server, task), folder)
 
     def _request(self, server: Server, task: Task) -> DriverCommand:
         if self._materials is not None:

@@ -220,6 +220,13 @@ class Driver(ABC):
         del task
         return False
 
+    def counting_argv(self, request: DriverRequest, counts: Path) -> tuple[str, ...]:
+        """Return the command line of a run whose clients count in this file, see ``counting.py``.
+
+        The run lasts until the file says that it ends. Raises DriverError if it cannot count.
+        """
+        raise DriverError(f"{self.name} cannot count {request.task.set} in {counts}")
+
     def begins_step(self, line: str) -> bool:
         """Return whether a line of output, maybe not yet a whole one, tells that a step begins.
 
@@ -296,20 +303,17 @@ class ServerDriver(Driver):
         """
 
     def argv(self, request: DriverRequest) -> tuple[str, ...]:
-        """Return the command line. Raises DriverError if its clients only count."""
-        raise DriverError(f"the clients of {self.name} count {request.task.set} by themselves")
+        """Return the command line of a run whose output ``read`` reads.
+
+        Only a driver whose clients do not count has one, see ``can_pause``. Raises DriverError
+        otherwise.
+        """
+        raise DriverError(f"{self.name} has no output that tells the figures of {request.task.set}")
 
     def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
         """Return the figures in the output. Raises DriverError for output that makes no sense."""
         del transcript
-        raise DriverError(f"the clients of {self.name} count {request.task.set} by themselves")
-
-    def counting_argv(self, request: DriverRequest, counts: Path) -> tuple[str, ...]:
-        """Return the command line of a run whose clients count in this file, see ``counting.py``.
-
-        The run lasts until the file says that it ends. Raises DriverError if it cannot count.
-        """
-        raise DriverError(f"{self.name} cannot count {request.task.set} in {counts}")
+        raise DriverError(f"{self.name} has no output that tells the figures of {request.task.set}")
 
     def materials(self, data: DataSet) -> Materials | None:
         """Return what must be written before clients start, None if nothing must."""
