@@ -19,7 +19,7 @@ from dbhone.capture.logs.base import Clock
 from dbhone.capture.logs.postgresql_stderr import prefix_pattern
 from dbhone.capture.sessions import CANCELED, OTHER_DATABASE, TOO_LARGE
 from dbhone.capture.sql import DUMP, MYSQL, OF_ROUTINE, POSTGRESQL
-from dbhone.errors import UnknownName, UsageError
+from dbhone.errors import UsageError
 from dbhone.workload.workload_file import read_header, read_transactions
 from tests.capture import written_logs
 from tests.capture.written_logs import GOLDEN, Asked, Line
@@ -701,9 +701,20 @@ def test_statements_on_other_databases_are_left_out_if_one_is_named(
     assert set(kept) == {"SELECT 'shop'"}
     assert set(found.header.databases) == {"shop"}
     assert found.header.left_out[OTHER_DATABASE] >= 1
-    with pytest.raises(UnknownName, match=r"there is no database 'shp'") as unknown:
+    with pytest.raises(UsageError, match=r"no statement is on a database 'shp'") as unknown:
         captured(tmp_path, _OF_SHOP_AND_CRM[log], database="shp")
     assert "did you mean 'shop'" in (unknown.value.hint or "")
     everything, _ = captured(tmp_path, _OF_SHOP_AND_CRM[log])
     assert set(everything.header.databases) == {"shop", "crm"}
     assert OTHER_DATABASE not in everything.header.left_out
+
+
+def test_a_session_whose_database_the_log_does_not_tell_is_kept(tmp_path: Path) -> None:
+    log = """\
+2026-05-04T10:20:30.000000Z	    1 Query	SELECT 'shop'
+2026-05-04T10:20:30.100000Z	    2 Connect	me@localhost on crm using Socket
+2026-05-04T10:20:30.200000Z	    2 Query	SELECT 'crm'
+"""
+    _, sessions = captured(tmp_path, log, database="shop")
+    kept = [one.sql for own in sessions for transaction in own for one in transaction]
+    assert kept == ["SELECT 'shop'"]

@@ -17,7 +17,7 @@ from dbhone.capture.counted import Counted
 from dbhone.capture.logs.base import LogFormat, LogReader, formats, head_of, read_all
 from dbhone.capture.sessions import Sessions
 from dbhone.capture.sql import LEXICAL_RULES
-from dbhone.errors import UnknownName, UsageError
+from dbhone.errors import UsageError, nearest
 from dbhone.workload.workload_file import Header, Unread, UnreadLine, WorkloadWriter, written
 
 _GZIP = b"\x1f\x8b"
@@ -64,8 +64,8 @@ def capture(
     """Write the workload that the logs hold, in this order, to a file.
 
     ``server`` is the address of the server whose log it is, where the log has no name of its own.
-    Raises UsageError for a log that hone cannot read and if no statement can be replayed,
-    UnknownName for a database that no statement is on, and NoStatementError if no log has any.
+    Raises UsageError for a log that hone cannot read and if no statement can be replayed, such as
+    for a database that no statement is on, and NoStatementError if no log has any.
     """
     named = [_Log(path=path, server=server) for path in logs]
     known = {log: _format_of(log) for log in named}
@@ -110,11 +110,12 @@ class _Capture:
         readers = [self._read(log, found) for log, found in logs.items()]
         self._sessions.finish()
         counted, database = self._sessions.counted, self._options.database
-        if database is not None and counted.databases and database not in counted.databases:
-            raise UnknownName(
-                "database", database, counted.databases, where=", ".join(map(str, logs))
-            )
         if not counted.transactions or counted.first is None:
+            if database is not None and counted.databases and database not in counted.databases:
+                raise UsageError(
+                    f"{', '.join(map(str, logs))}: no statement is on a database '{database}'",
+                    hint=nearest(database, counted.databases),
+                )
             is_read = counted.left_out or any(reader.unread.lines for reader in readers)
             raise (UsageError if is_read else NoStatementError)(
                 f"{' and '.join(map(str, logs))}: no statement to replay in {_lines(readers)}"

@@ -141,6 +141,8 @@ class _Spool:
             words.append("--anonymise")
         if self.options.line_prefix is not None:
             words += ["--line-prefix", self.options.line_prefix]
+        if self.options.database is not None:
+            words += ["--database", self.options.database]
         return shlex.join(words)
 
 
