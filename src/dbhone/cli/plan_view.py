@@ -47,8 +47,7 @@ def foresee(context: Context, declared: Experiment) -> Foreseen:
     check_inputs(declared)
     estimator = BuildEstimator(context.home)
     lacking = missing_for(declared, estimator)
-    if not lacking:
-        check_enclosed(declared)
+    check_enclosed(declared, lacking)
     plan = make_plan(declared, estimator)
     errors = {one.name: estimator.absence(declared, one) for one in declared.subjects}
     return Foreseen(

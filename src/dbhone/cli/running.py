@@ -116,6 +116,7 @@ def check(context: Context, experiment: Experiment, *, force: bool) -> None:
     estimator = BuildEstimator(context.home)
     check_inputs(experiment)
     lacking = missing_for(experiment, estimator)
+    check_enclosed(experiment, lacking)
     ensure_installed(context, lacking, "this experiment")
     check_enclosed(experiment)
     plan = make_plan(experiment, estimator)

@@ -26,8 +26,8 @@ from dbhone.errors import HoneError, Interrupted
 from dbhone.experiment.declaration.model import Experiment
 from dbhone.experiment.execution.verifying import test_harness
 from dbhone.experiment.plan.estimates import BuildEstimator
-from dbhone.experiment.plan.goals import together
-from dbhone.experiment.plan.users_data import check_users_data
+from dbhone.experiment.plan.goals import missing_for, together
+from dbhone.experiment.plan.users_data import check_enclosed, check_users_data
 from dbhone.measurement.record import Run, Subject
 from dbhone.measurement.store import Store
 from dbhone.report.page import Page
@@ -168,6 +168,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     if chosen.plan:
         _print_plan(context, request, first)
         return 0
+    check_enclosed(first, missing_for(first, BuildEstimator(context.home)))
     return _search(context, request, first, chosen)
 
 
@@ -179,6 +180,7 @@ def _search(context: Context, request: Request, first: Experiment, chosen: _Opti
         if not runs_named(request.name, store):
             _tell_elsewhere(context, begun_elsewhere(request, store))
             _check(context, request, session, force=chosen.force)
+        check_enclosed(first)
         for name, reason in request.left_out.items():
             context.tell(labelled("note", f"{name} is left out: {reason}"))
 

@@ -204,7 +204,7 @@ def _requirements_of(inputs: BuildInputs, *, is_kept: bool) -> Iterator[Requirem
     kind = kind_of(parse_reference(inputs.source).kind)
     if not is_kept:
         yield from kind.requirements
-    if not (kind.trusted or can_enclose()):
+    if not (kind.trusted or is_waived() or can_enclose()):
         yield SANDBOX
     if inputs.variant.ready_made:
         return

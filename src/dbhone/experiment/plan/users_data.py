@@ -9,6 +9,7 @@ from dbhone.dbms.base import load_dbms
 from dbhone.errors import UsageError
 from dbhone.experiment.declaration.model import Experiment, SubjectDeclaration
 from dbhone.experiment.target import server_pool
+from dbhone.requirements import SANDBOX, Missing
 from dbhone.source.kinds.base import folder_of
 from dbhone.workload.dumps.base import Dumps, load_dumps
 from dbhone.workload.dumps.postgresql import EXTENSIONS_HINT
@@ -44,8 +45,13 @@ def check_users_data(experiment: Experiment) -> None:
                 _check_extensions(subject, path, dumps)
 
 
-def check_enclosed(experiment: Experiment) -> None:
-    """Raise ToolError for data of the user's own where servers could reach others."""
+def check_enclosed(experiment: Experiment, lacking: Missing | None = None) -> None:
+    """Raise ToolError for data of the user's own where servers could reach others.
+
+    Whether they could is not known while the sandbox's program is among what is ``lacking``.
+    """
+    if lacking is not None and SANDBOX in lacking.requirements:
+        return
     for workload in experiment.workloads:
         server_pool.check_enclosed(workload)
 
