@@ -77,7 +77,6 @@ class BuildService:
         self._jobs = jobs
         self._results: dict[str, StepResult] = {}
         self._trees: dict[str, SourceTree] = {}
-        self._told: set[str] = set()
         self._compilers: dict[str, Compiler] = {}
         self._waited = 0.0
         self._waits_since: float | None = None
@@ -97,15 +96,14 @@ class BuildService:
         """Return a source's tree, before a plan is made; the listener is told of this step."""
         step = Fetch(label=reference, subjects=(), makes=reference, cost=DONE, reference=reference)
         self._perform_all((step,))
-        self._told.add(reference)
         return self.tree(reference)
 
     def _perform_all(self, steps: Sequence[PlanStep]) -> None:
-        """Perform steps and tell of each; a fetch that was told is not told again."""
+        """Perform steps and tell of each, but not of fetching what is there."""
         told = [
             step
             for step in steps
-            if not isinstance(step, Fetch) or step.reference not in self._told
+            if not isinstance(step, Fetch) or step.reference not in self._trees
         ]
         reporter = StepReporter(self.listen, told, clock=lambda: time.monotonic() - self.waited)
         for step in told:
