@@ -194,6 +194,13 @@ def test_all_candidates_must_be_clear(ratios: tuple[float, ...], blocks: int, cl
     assert not is_clear(analysis, ())
 
 
+def test_a_loss_is_clear_only_where_it_is_clearly_more_or_less_than_is_tolerated() -> None:
+    analysis = analysed(samples(noisy(1, (2, 4, 8), (1, 0.9), spread=0.005)))
+    assert [is_clear(analysis, ("b",), loss) for loss in (0.05, 0.1, 0.15)] == [True, False, True]
+    faster = analysed(samples(noisy(1, (2, 4, 8), (1, 1.1), spread=0.005)))
+    assert is_clear(faster, ("b",), 0.05)
+
+
 def test_the_summaries_that_judge_are_a_family_of_their_own() -> None:
     values = noisy(11, (4, 6, 14), (1, 1.02, 1, 1))
     in_sample = {str(step): step < 3 for step in range(6)}

@@ -16,6 +16,7 @@ from tests.report.answered_pages import broken_page, compared_page
 _WORDS = ("compare", "known:mysql@5.7", "known:mysql@8.0")
 
 
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
 @pytest.mark.parametrize(
     ("page", "code"),
     [
@@ -28,6 +29,7 @@ _WORDS = ("compare", "known:mysql@5.7", "known:mysql@8.0")
 def test_the_exit_code_is_the_answer(
     page: Page,
     code: int,
+    quiet: list[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -38,7 +40,7 @@ def test_the_exit_code_is_the_answer(
         return page
 
     monkeypatch.setattr(generated, "execute_new", executed)
-    assert main._run(["--home", str(tmp_path / "home"), *_WORDS]) == code
+    assert main._run([*quiet, "--home", str(tmp_path / "home"), *_WORDS]) == code
     assert capsys.readouterr().err.startswith(f"exit code {code}: ")
 
 
@@ -54,6 +56,22 @@ def test_the_plan_of_a_comparison_is_shown_and_nothing_is_begun(tmp_path: Path) 
     assert "mysql-8.0.33: ready-made" in done.stdout
     assert "Expected: " in done.stdout
     assert not (tmp_path / "home").exists()
+
+
+def test_a_tolerance_is_kept_in_the_experiment_and_says_how_precisely_to_measure(
+    tmp_path: Path,
+) -> None:
+    def design(*words: str) -> str:
+        path = tmp_path / "c.toml"
+        hone(tmp_path / "home", *_WORDS, *words, "--force", "--output", str(path))
+        return path.read_text().partition("[design]")[2]
+
+    assert 'target = "2%"' in design()
+    assert "tolerance" not in design()
+    assert 'target = "1%"' in design("--tolerance", "3%")
+    assert 'tolerance = "3%"' in design("--tolerance", "3%")
+    assert 'target = "2%"' in design("--tolerance", "10%")
+    assert 'target = "0.5%"' in design("--tolerance", "3%", "--target", "0.5%")
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
+from dbhone.analysis.trust import TrustGrade
 from dbhone.measurement.metric import REFUSED_SHARE, THROUGHPUT
 from dbhone.measurement.record import Run
 from dbhone.measurement.sample_array import SampleArray
@@ -66,6 +68,17 @@ def test_a_control_that_differs_in_its_own_run_is_told_with_that_run() -> None:
     assert told.text.startswith("run 2: control is 5.7 over again and yet differs")
 
 
+def test_runs_are_trusted_no_further_together_than_each_of_them_alone() -> None:
+    first = measured(a_run(1, "5.6", "5.7"), {"5.7": 1.5})
+    for control, grade in ((1.0, TrustGrade.GOOD), (1.2, TrustGrade.NONE)):
+        second = measured(a_run(2, "5.7", "8.0"), {"control": control})
+        assert findings_of_joined([first, second]).trust.grade is grade
+    noisy = measured(a_run(2, "5.7", "8.0"), {}, swings={"control": 0.2})
+    trust = findings_of_joined([first, noisy]).trust
+    assert trust.grade is TrustGrade.LIMITED
+    assert trust.reason.startswith("run 2: the A/A control's interval reaches")
+
+
 def test_a_control_that_differs_is_told_once_where_all_runs_repeat_one_base() -> None:
     runs = [
         measured(a_run(number, "5.6", "5.7"), {"5.7": 1.5, "control": 0.9}) for number in (1, 2)
@@ -73,3 +86,23 @@ def test_a_control_that_differs_is_told_once_where_all_runs_repeat_one_base() ->
     found = findings_of_joined(runs).warnings
     (told,) = (each for each in found if each.code == "control-differs")
     assert told.text.startswith("control is 5.6 over again")
+
+
+def test_what_changed_from_one_run_to_another_is_told() -> None:
+    first = measured(a_run(1, "5.6", "5.7"), {})
+    run, samples = measured(a_run(2, "5.7", "8.0"), {})
+    later = replace(run, machine=replace(run.machine, governor="powersave"), hone_version="9.9")
+    (how,) = (
+        each
+        for each in findings_of_joined([first, (later, samples)]).warnings
+        if each.code == "joined"
+    )
+    governor, version = run.machine.governor, run.hone_version
+    said = f"from one to another changed: governor {governor}, then powersave; hone {version}, then"
+    assert said in how.text
+    (alike,) = (
+        each
+        for each in findings_of_joined([first, (run, samples)]).warnings
+        if each.code == "joined"
+    )
+    assert "changed" not in alike.text

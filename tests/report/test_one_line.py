@@ -28,7 +28,7 @@ def test_names_the_winner_and_by_how_much() -> None:
 
 
 def test_says_that_nothing_is_faster() -> None:
-    assert said_of(a_small_run()) == "nothing is faster than rel"
+    assert said_of(a_small_run()) == "nothing was found faster than rel"
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,13 @@ def test_counts_the_steps_of_a_history_that_changed() -> None:
     run = a_history()
     said = one_line(findings_of(run, history_samples(run)))
     assert said == f"2 of {len(run.steps)} steps changed from 5.6.14 to 8.0.33"
+
+
+def test_claims_no_absence_of_changes_where_too_little_is_known() -> None:
+    run = a_history()
+    said = one_line(findings_of(run, history_samples(run, truth={})))
+    assert said.startswith("no change found in ")
+    assert said.endswith(" steps from 5.6.14 to 8.0.33")
 
 
 def test_a_control_that_differs_comes_first() -> None:

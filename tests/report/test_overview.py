@@ -14,7 +14,7 @@ from dbhone.report.page import build_page
 from tests.analysis.columns import columns, with_values
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_history import a_history, history_page
-from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_page, a_run, samples
+from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_page, a_run, samples, without
 from tests.report.sample_servers import Shape as ServerShape
 from tests.report.sample_servers import a_server_run, a_sweep_run, server_page
 from tests.report.told import answers, titled
@@ -166,3 +166,10 @@ def test_of_a_suite_that_is_a_file_sentences_have_the_name() -> None:
     page = a_page(suite="/home/me/shop.workload")
     assert " of shop.workload" in answers(page)["Measured"]
     assert "runs shop.workload's held-out sets" in page.headline
+
+
+def test_how_much_faster_builds_could_be_is_told_where_only_builds_differ() -> None:
+    run = a_server_run()
+    assert "At most" not in answers(server_page(run)), "one subject has another setting"
+    told = answers(server_page(without(run, "lto+pgo")))["At most"]
+    assert re.match(r"No build of the server could be more than about \d\.\d\d times as fast", told)

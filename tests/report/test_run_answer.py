@@ -9,7 +9,7 @@ import pytest
 
 from dbhone.analysis.verdict import Verdict, overall
 from dbhone.measurement.metric import CPU_SECONDS, THROUGHPUT
-from dbhone.measurement.record import Run
+from dbhone.measurement.record import Code, Run, RunState, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.contract import report
 from dbhone.report.findings import findings_of
@@ -40,6 +40,10 @@ def test_cost_decides_where_throughput_does_not() -> None:
     assert found.answer is Answer.SLOWER
     assert "no difference was found; but an operation takes 1.05" in found.sentence
     assert run_answer(dear, tolerance=0.1).answer is Answer.NOT_SLOWER
+    assert run_answer(dear, tolerance=0.02).answer is Answer.SLOWER
+    assert run_answer(dear, tolerance=0.05).answer is Answer.NOT_KNOWN
+    said = one_line(findings_of(dear.run, dear.samples))
+    assert said.endswith(", but 1.05 times the CPU time")
     assert "the server CPU time of rel: more." in dear.headline
     assert answers(dear)["Costs"].endswith(
         "more, which decides, since no difference in throughput is certain."
@@ -53,7 +57,7 @@ def test_cost_decides_nothing_where_a_control_differs_in_it_or_throughput_decide
     noisy = page_where_operations_cost(1.05, control=0.95)
     assert run_answer(noisy).answer is Answer.NOT_SLOWER
     assert "But an operation" not in noisy.headline
-    assert "a control differs from its base in it" in answers(noisy)["Costs"]
+    assert "a control's differs, or may differ as much" in answers(noisy)["Costs"]
     faster = page_where_operations_cost(1.3, speed=1.2)
     assert run_answer(faster).answer is Answer.NOT_SLOWER
     assert answers(faster)["Costs"].endswith("and not as its throughput says.")
@@ -111,7 +115,7 @@ def test_a_control_that_reads_further_off_than_the_candidate_limits_the_answer()
     control = overall(page.analysis, "control")
     assert control is not None and control.low is not None
     reach = (1 - control.low) * 100
-    said = f"{reach:.1f} % is not ruled out, since the control's interval reaches that far"
+    said = f"{reach:.1f} % (as far as the control's interval reaches) is not ruled out"
     assert said in run_answer(page).sentence
     assert run_answer(page, tolerance=0.99 * (1 - control.low)).answer is Answer.NOT_KNOWN
 
@@ -122,8 +126,57 @@ def test_a_larger_loss_than_is_tolerated_is_no_answer() -> None:
     assert run_answer(page, tolerance=loss + 0.001).answer is Answer.NOT_SLOWER
     found = run_answer(page, tolerance=loss - 0.001)
     assert found.answer is Answer.NOT_KNOWN
-    assert f", and {loss - 0.001:.1%} is tolerated" in found.sentence
-    assert run_answer(compared_page(0.8), tolerance=0.5).answer is Answer.SLOWER
+    said = f", and {loss - 0.001:.1%} is tolerated; "
+    assert f"{said}'hone resume 12 --budget 15m' measures more" in found.sentence
+    precise = replace(page, run=replace(page.run, stopped_by="target"))
+    told = run_answer(precise, tolerance=loss - 0.001).sentence
+    assert f"{said}a smaller --target measures more" in told
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "answer", "said"),
+    [
+        (None, Answer.SLOWER, "slower"),
+        (0.1, Answer.SLOWER, "slower, by more than 10.0%"),
+        (0.2, Answer.NOT_KNOWN, "and 20.0% is tolerated; "),
+        (0.5, Answer.NOT_SLOWER, "slower, but by no more than 50.0%"),
+    ],
+)
+def test_a_certain_loss_counts_if_it_is_certainly_more_than_is_tolerated(
+    tolerance: float | None, answer: Answer, said: str
+) -> None:
+    found = run_answer(compared_page(0.8), tolerance=tolerance)
+    assert found.answer is answer
+    assert said in found.sentence
+
+
+def test_a_candidate_that_alone_failed_now_and_then_has_no_good_answer() -> None:
+    failed = Warning(code=Code.FAILED_INVOCATIONS, text="lto failed on scan", subject="lto")
+    run = _run()
+    measured = server_samples(run, Shape(effects={"lto": (1.2, 1.2)}))
+    alone = run_answer(build_page(replace(run, warnings=(failed,)), measured))
+    assert alone.answer is Answer.NOT_KNOWN
+    assert alone.sentence == "lto failed on scan. rel did not fail"
+    both = (failed, replace(failed, subject="control"))
+    found = run_answer(build_page(replace(run, warnings=both), measured))
+    assert found.answer is Answer.NOT_SLOWER
+
+
+def test_what_is_byte_for_byte_the_base_is_not_slower_whatever_was_measured() -> None:
+    same = Warning(code=Code.IDENTICAL, text="lto is byte for byte the base", subject="lto")
+    run = replace(_run(), warnings=(same,))
+    for ratio in (1.0, 0.8):
+        page = build_page(run, server_samples(run, Shape(effects={"lto": (ratio, ratio)})))
+        found = run_answer(page)
+        assert (found.answer, found.sentence) == (Answer.NOT_SLOWER, same.text)
+
+
+@pytest.mark.parametrize("state", [RunState.RUNNING, RunState.INTERRUPTED])
+def test_a_run_that_is_not_done_has_limited_trust(state: RunState) -> None:
+    run = replace(_run(), state=state)
+    page = build_page(run, server_samples(run, Shape(effects={"lto": (1.2, 1.2)})))
+    assert page.headline.endswith(f"Trust is limited: {run.unfinished}.")
+    assert report(page)["trust"]["grade"] == "limited"
 
 
 def test_steps_that_are_slower_are_named_though_all_together_are_not() -> None:

@@ -6,7 +6,7 @@ The grade is by what the control shows, by what could have been found, and by wh
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -17,6 +17,7 @@ from dbhone.analysis.verdict import (
     Verdict,
     controls_of,
     differs,
+    ends_of,
     find_best,
     find_winner,
     likely,
@@ -51,15 +52,25 @@ class Trust:
     reason: str
 
 
-def trust(run: Run, analysis: Analysis, warnings: Collection[Warning], *, history: bool) -> Trust:
+def trust(
+    run: Run,
+    analysis: Analysis,
+    warnings: Collection[Warning],
+    *,
+    history: bool,
+    parts: Mapping[str, Trust] | None = None,
+) -> Trust:
     """Return how far the verdicts of a run can be trusted, given its warnings.
 
     Whoever names a winner, words a headline or answers with an exit code goes by this grade alone.
-    A ``history`` has no winner.
+    A ``history`` has no winner. Of runs that were joined, ``parts`` have the grades of those whose
+    controls repeat another base, by their titles: the whole is trusted no further.
     """
     best = None if history else find_best(analysis, trusted_subjects(run, warnings))
     controls = _judged_controls(run, analysis)
+    of_parts = list((parts or {}).items())
     doubts = (
+        *(f"{name}: {part.reason}" for name, part in of_parts if part.grade is TrustGrade.NONE),
         _of_base(run),
         _of_control(run, analysis, controls, warnings),
         None if best is None else _of_work(run, best, warnings),
@@ -68,7 +79,10 @@ def trust(run: Run, analysis: Analysis, warnings: Collection[Warning], *, histor
     doubt = next((reason for reason in doubts if reason is not None), None)
     if doubt is not None:
         return Trust(grade=TrustGrade.NONE, reason=doubt)
-    limits = list(_limits(run, analysis, controls, warnings, history=history))
+    limits = [
+        *_limits(run, analysis, controls, warnings, history=history),
+        *(f"{name}: {part.reason}" for name, part in of_parts if part.grade is TrustGrade.LIMITED),
+    ]
     if limits:
         return Trust(grade=TrustGrade.LIMITED, reason="; ".join(limits))
     reason = _noise(run, analysis, controls[0], history=history)
@@ -177,6 +191,8 @@ def _limits(
     *,
     history: bool,
 ) -> Iterator[str]:
+    if run.unfinished:
+        yield run.unfinished
     if not run.controls:
         yield "there is no A/A control to show how much is noise"
     unlike = [score for score in controls if likely(score)]
@@ -184,6 +200,20 @@ def _limits(
         yield f"{analysis.base} likely differs from itself: the A/A control {_differs(unlike[0])}"
     if any(warning.code == Code.CONTROL_NOISY for warning in warnings):
         yield "the A/A control's interval reaches as far from 1 as the winner"
+    yield from _of_failures(run, warnings)
+    steps = {left_out.step for left_out in analysis.left_out if left_out.metric == THROUGHPUT.name}
+    if steps:
+        were = "was" if len(steps) == 1 else "were"
+        yield f"{count_of(len(steps), 'step')} had too few blocks and {were} left out"
+    trusted = trusted_subjects(run, warnings)
+    if history:
+        yield from _wide_control(controls)
+    elif find_winner(analysis, trusted) is None:
+        yield from _without_winner(run, analysis, controls, find_best(analysis, trusted))
+
+
+def _of_failures(run: Run, warnings: Collection[Warning]) -> Iterator[str]:
+    """Yield who refused transactions, broke, or failed now and then."""
     refusing = _refusing(warnings)
     if refusing:
         yield f"transactions were refused, by {listed(refusing)}"
@@ -194,14 +224,6 @@ def _limits(
     unbroken = [name for name in failed if name and name not in broken]
     if unbroken:
         yield f"{listed(unbroken)} failed in some blocks"
-    steps = {left_out.step for left_out in analysis.left_out if left_out.metric == THROUGHPUT.name}
-    if steps:
-        yield f"{count_of(len(steps), 'step')} had too few blocks and were left out"
-    trusted = trusted_subjects(run, warnings)
-    if history:
-        yield from _wide_control(controls)
-    elif find_winner(analysis, trusted) is None:
-        yield from _without_winner(run, analysis, controls, find_best(analysis, trusted))
 
 
 def _without_winner(
@@ -226,8 +248,7 @@ def _wide_control(controls: Sequence[Summary]) -> Iterator[str]:
 
 def _reach(controls: Sequence[Summary]) -> float:
     """Return how far from 1 the controls' intervals reach, as a logarithm."""
-    bounds = [bound for control in controls for bound in (control.low, control.high) if bound]
-    return max((abs(math.log(bound)) for bound in bounds), default=0.0)
+    return max((abs(math.log(end)) for end in ends_of(controls)), default=0.0)
 
 
 def _missed(run: Run, analysis: Analysis) -> float | None:

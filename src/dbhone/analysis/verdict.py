@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
+from dbhone.analysis.student import reach
 from dbhone.measurement.metric import BY_NAME, CPU_SECONDS, THROUGHPUT, Better
 from dbhone.measurement.record import Group, Role, Subject
 
@@ -250,11 +251,35 @@ def judged_summaries(analysis: Analysis) -> tuple[Summary, ...]:
     return tuple(score for score in scores if score is not None)
 
 
-def is_clear(analysis: Analysis, candidates: Collection[str]) -> bool:
-    """Return whether every candidate differs from the base beyond any doubt, by ``overall``."""
+def is_clear(
+    analysis: Analysis, candidates: Collection[str], tolerance: float | None = None
+) -> bool:
+    """Return whether every candidate differs from the base beyond any doubt, by ``overall``.
+
+    With a ``tolerance``, a fraction, a loss has to be beyond any doubt larger or smaller, too.
+    """
     scores = [overall(analysis, name) for name in candidates]
-    p_values = [1.0 if score is None else score.p_adjusted for score in scores]
-    return bool(p_values) and all(p is not None and p < CLEAR for p in p_values)
+    return bool(scores) and all(
+        score is not None
+        and score.p_adjusted is not None
+        and score.p_adjusted < CLEAR
+        and (tolerance is None or score.ratio > 1 or _is_clearly_off(score, 1 - tolerance))
+        for score in scores
+    )
+
+
+def _is_clearly_off(score: Summary, ratio: float) -> bool:
+    """Return whether an interval as sure as ``CLEAR`` would not hold this ratio.
+
+    The wider interval is that of 95 % by the quantiles of Student's t, with a degree of freedom
+    for each block but one.
+    """
+    end = score.low if ratio < score.ratio else score.high
+    if not end or score.blocks < 2:
+        return False
+    usual, sure = reach(score.blocks - 1, [0.05, CLEAR])
+    distance = abs(math.log(score.ratio / ratio))
+    return bool(distance > abs(math.log(end / score.ratio)) * sure / usual)
 
 
 def cost(analysis: Analysis, subject: str) -> Summary | None:
@@ -265,11 +290,22 @@ def cost(analysis: Analysis, subject: str) -> Summary | None:
 def certain_cost(analysis: Analysis, subjects: Iterable[Subject], subject: str) -> Summary | None:
     """Return a subject's cost if it certainly differs from the base's, None otherwise.
 
-    Nothing is certain where a control costs more or less than the base that it repeats.
+    Nothing is certain where a control costs more or less than the base that it repeats, or may cost
+    as much more or less as the subject.
     """
     own = cost(analysis, subject)
-    noisy = any(differs(repeat) for repeat in sound_scores(analysis, subjects, Role.CONTROL, cost))
-    return None if own is None or noisy or not differs(own) else own
+    if own is None or not differs(own):
+        return None
+    controls = sound_scores(analysis, subjects, Role.CONTROL, cost)
+    farthest = max((abs(math.log(end)) for end in ends_of(controls)), default=0.0)
+    noisy = any(differs(control) for control in controls) or farthest >= abs(math.log(own.ratio))
+    return None if noisy else own
+
+
+def ends_of(summaries: Iterable[Summary]) -> Iterator[float]:
+    """Yield the ends of their intervals, as far as they have any."""
+    for summary in summaries:
+        yield from (end for end in (summary.low, summary.high) if end)
 
 
 def possible_range(summary: Summary, controls: Iterable[Summary]) -> tuple[float, float]:
@@ -278,13 +314,7 @@ def possible_range(summary: Summary, controls: Iterable[Summary]) -> tuple[float
     They are the ends of the interval, or of a control's: the base once more may read as far off as
     that, to either side.
     """
-    ends = [
-        end
-        for control in controls
-        for bound in (control.low, control.high)
-        if bound
-        for end in (bound, 1 / bound)
-    ]
+    ends = [end for bound in ends_of(controls) for end in (bound, 1 / bound)]
     low = summary.ratio if summary.low is None else summary.low
     high = summary.ratio if summary.high is None else summary.high
     return min([low, *ends]), max([high, *ends])

@@ -32,7 +32,7 @@ from dbhone.measurement.metric import (
     THROUGHPUT,
     Metric,
 )
-from dbhone.measurement.record import READY_MADE, Code, Run, RunState, Warning, wholes
+from dbhone.measurement.record import READY_MADE, Code, Run, Warning, wholes
 from dbhone.measurement.sample_array import Array, SampleArray
 from dbhone.units import count_of, listed, percent
 
@@ -260,24 +260,10 @@ def _control_noisy(control: Summary, winner: Summary, base: str) -> Iterator[War
         )
 
 
-def unfinished(run: Run) -> str:
-    """Return in words why a run is not done, as the end of a sentence; empty if it is done."""
-    match run.state:
-        case RunState.DONE:
-            return ""
-        case RunState.RUNNING:
-            return "the run is not over"
-        case RunState.INTERRUPTED:
-            return "the run was interrupted by the user"
-        case RunState.FAILED:
-            return f"the run failed ({run.error})" if run.error else "the run failed"
-
-
 def _state(run: Run, samples: SampleArray) -> Iterator[Warning]:
-    reason = unfinished(run)
-    if reason:
+    if run.unfinished:
         so_far = "; this is what its measurements say so far" if samples.measured_subjects() else ""
-        yield Warning(code=Code.RUN_NOT_FINISHED, text=f"{reason}{so_far}")
+        yield Warning(code=Code.RUN_NOT_FINISHED, text=f"{run.unfinished}{so_far}")
 
 
 def _compilers(run: Run) -> Iterator[Warning]:

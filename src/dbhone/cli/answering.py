@@ -14,9 +14,9 @@ def answer(context: Context, page: Page, tolerance: float | None, *, bisects: bo
 
     Of a run that ``bisects`` it is the code that ``git bisect run`` reads.
     """
-    result = run_answer(page, tolerance=tolerance, tolerates_certain=bisects)
+    result = run_answer(page, tolerance=tolerance)
     code = _bisect_code(result) if bisects else result.answer
-    context.tell(f"exit code {code.value}: {result.sentence}")
+    context.insist(f"exit code {code.value}: {result.sentence}")
     return code.value
 
 

@@ -42,6 +42,12 @@ class Context:
         """Print a message as one line, however long it is."""
         self.err.print(message, soft_wrap=True)
 
+    def insist(self, message: str) -> None:
+        """Print a message as one line, even if messages are not wanted."""
+        quiet, self.err.quiet = self.err.quiet, False
+        self.tell(message)
+        self.err.quiet = quiet
+
     def show_line(self, result: str | Text) -> None:
         """Print a result as one line, however long it is."""
         self.out.print(result, soft_wrap=True)

@@ -25,6 +25,7 @@ from dbhone.workload import suite as suites
 F = TypeVar("F", bound=Callable[..., Any])
 
 _SIZE = "quick"
+_TARGET = 0.02
 _BUDGET = click.option(
     "--budget",
     type=DURATION,
@@ -56,9 +57,8 @@ _OPTIONS = (
     click.option(
         "--target",
         type=PERCENT,
-        default="2%",
-        show_default=True,
-        help="Stop when every effect is known this precisely.",
+        help="Stop when every effect is known this precisely.  [default: 2%, or what --tolerance"
+        " takes]",
     ),
     click.option(
         "--seed", type=SEED, default=1, show_default=True, help="Seed of the random order."
@@ -89,7 +89,7 @@ class GeneratedOptions:
     sets: str | None
     threads: str | None
     budget: float | None
-    target: float
+    target: float | None
     seed: int
     refresh: bool
     plan: bool
@@ -108,7 +108,8 @@ class GeneratedOptions:
     @property
     def design(self) -> DesignOptions:
         """How it is to be measured."""
-        return DesignOptions(budget=self.budget, target=self.target, seed=self.seed)
+        target = _TARGET if self.target is None else self.target
+        return DesignOptions(budget=self.budget, target=target, seed=self.seed)
 
     @property
     def workload(self) -> WorkloadOptions:

@@ -90,6 +90,6 @@ tolerance_option = click.option(
     "--tolerance",
     type=PERCENT,
     metavar="LOSS",
-    help="Exit with 4 (no answer) unless a loss larger than this, such as 5%, is ruled out."
-    "  [default: no limit]",
+    help="Loss that is tolerated, such as 5%: exit with 3 only if B is slower by more, with 0 only"
+    " if that is ruled out.  [default: each certain loss counts, and any may hide]",
 )

@@ -5,7 +5,7 @@ Times are seconds, sizes bytes, moments timezone-aware UTC datetimes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -166,6 +166,17 @@ class Machine:
     governor: str
     details: dict[str, str]
 
+    def changes(self, later: Machine) -> Iterator[str]:
+        """Yield in words what else changed on one host: ``governor powersave, then performance``.
+
+        A detail that was read only once is none.
+        """
+        if self.governor != later.governor:
+            yield f"governor {self.governor}, then {later.governor}"
+        for name, value in self.details.items():
+            if later.details.get(name, value) != value:
+                yield f"{name} {value}, then {later.details[name]}"
+
 
 class Code(StrEnum):
     """What a warning tells, the gravest first; ``docs/statistics.md`` describes each."""
@@ -189,6 +200,8 @@ class Code(StrEnum):
     RUN_NOT_FINISHED = "run-not-finished"
     SETTING_NOT_TAKEN = "setting-not-taken"
     NOT_ENCLOSED = "not-enclosed"
+    CHANGED_MEANWHILE = "changed-meanwhile"
+    """A run was continued by another hone, or under other settings of the machine."""
     BASE_DRIFT = "base-drift"
     TOO_FEW_BLOCKS = "too-few-blocks"
     NOT_ENOUGH_DATA = "not-enough-data"
@@ -375,8 +388,9 @@ class Run:
 
     ``experiment`` is the text of the experiment file; ``session`` the session that executes
     it or last did; ``stopped_by`` says why measuring ended (``target``, ``clear``,
-    ``budget``, ``blocks``), None while it has not. ``seconds`` is the time that hone worked on it,
-    ``waited_seconds`` the time that its sessions waited for other hones.
+    ``budget``, ``blocks``, or ``identical`` if it had no need to begin), None while it has not.
+    ``seconds`` is the time that hone worked on it, ``waited_seconds`` the time that its sessions
+    waited for other hones.
     """
 
     id: int
@@ -399,6 +413,19 @@ class Run:
     steps: tuple[Step, ...]
     warnings: tuple[Warning, ...]
     waited_seconds: float = 0.0
+
+    @property
+    def unfinished(self) -> str:
+        """Why it is not done, as the end of a sentence; empty if it is done."""
+        match self.state:
+            case RunState.DONE:
+                return ""
+            case RunState.RUNNING:
+                return "the run is not over, or was cut off"
+            case RunState.INTERRUPTED:
+                return "the run was interrupted by the user"
+            case RunState.FAILED:
+                return f"the run failed ({self.error})" if self.error else "the run failed"
 
     @property
     def suite_name(self) -> str:

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from dbhone.home import Home
-from dbhone.measurement.record import Run, RunState
+from dbhone.measurement.record import Code, Run, RunState
 from dbhone.measurement.store import RunSummary
 from dbhone.session import is_alive
 
 REASONS: Mapping[str, str] = {
+    Code.IDENTICAL: "both are the same, byte for byte",
     "target": "every effect is known as precisely as was wanted",
     "clear": "every candidate's summary is clear",
     "budget": "the budget is spent",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -131,6 +132,7 @@ def findings_of_joined(runs: Sequence[tuple[Run, SampleArray]]) -> Findings:
         whole.lineage,
         history=history_of(whole.run, whole.everything, whole.lineage),
         every=by_gravity((*of_whole, *_of_parts(whole, alone, of_whole), _how(whole))),
+        parts=dict(_trust_of_parts(whole, alone)),
         origins=tuple(
             Origin(run=one_part.run, blocks=analysis.blocks)
             for one_part, analysis in zip(whole.parts, alone, strict=True)
@@ -147,15 +149,16 @@ def _findings(
     history: History | None,
     every: Iterable[Warning],
     origins: tuple[Origin, ...],
+    parts: Mapping[str, Trust] | None = None,
 ) -> Findings:
     """Return what was found, with what follows from it."""
-    warnings = _of_kind(every, history)
+    warnings = _of_kind(every, history=history is not None)
     return Findings(
         run=run,
         samples=samples,
         analysis=analysis,
         needs=needs(run, samples, analysis),
-        trust=trust(run, analysis, warnings, history=history is not None),
+        trust=trust(run, analysis, warnings, history=history is not None, parts=parts),
         lineage=lineage,
         history=history,
         warnings=warnings,
@@ -163,11 +166,20 @@ def _findings(
     )
 
 
-def _of_kind(warnings: Iterable[Warning], history: History | None) -> tuple[Warning, ...]:
+def _trust_of_parts(whole: Joined, alone: Sequence[Analysis]) -> Iterator[tuple[str, Trust]]:
+    """Yield the grades of the runs whose controls repeat another base than that of the whole.
+
+    A winner is none of a part, so a part is graded as a history is.
+    """
+    for part, analysis in zip(whole.parts, alone, strict=True):
+        if analysis.base != (whole.run.base and whole.run.base.name):
+            warnings = _of_kind(find_warnings(part.run, part.samples, analysis), history=True)
+            yield part.title, trust(part.run, analysis, warnings, history=True)
+
+
+def _of_kind(warnings: Iterable[Warning], *, history: bool) -> tuple[Warning, ...]:
     """Return the warnings that may be given: a history has no winner, and so none about one."""
-    return tuple(
-        warning for warning in warnings if history is None or warning.code not in WINNER_CODES
-    )
+    return tuple(warning for warning in warnings if not history or warning.code not in WINNER_CODES)
 
 
 def _of_parts(
@@ -202,6 +214,13 @@ def _how(whole: Joined) -> Warning:
             " run measured side by side are products of two ratios, and their intervals carry both"
             " runs' noise"
         )
+    changed = dict.fromkeys(
+        change
+        for before, after in itertools.pairwise(part.run for part in whole.parts)
+        for change in _changes(before, after)
+    )
+    if changed:
+        how = f"{how}; from one to another changed: {'; '.join(changed)}"
     unlike = joined(whole.unlike_sets)
     without = f"; left out: {unlike}, as only some runs had to measure by fresh clients there"
     return Warning(
@@ -209,6 +228,13 @@ def _how(whole: Joined) -> Warning:
         text=f"{joined([part.title for part in whole.parts])} were joined{how}; figures that are no"
         f" ratios are of different hours{without if unlike else ''}",
     )
+
+
+def _changes(before: Run, after: Run) -> Iterator[str]:
+    """Yield what else than subjects may have changed how two runs of one host compare."""
+    yield from before.machine.changes(after.machine)
+    if before.hone_version != after.hone_version:
+        yield f"hone {before.hone_version}, then {after.hone_version}"
 
 
 def _analysis(run: Run, samples: SampleArray, links: Links) -> Analysis:

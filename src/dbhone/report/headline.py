@@ -65,7 +65,7 @@ def _named(steps: Sequence[Effect], short: Mapping[str, str]) -> str:
 _MOST_NAMED = 4
 LEAST_TOLD = 0.0005
 """A gain or a loss that is smaller than this share would be shown as 0.0 %."""
-BY_THE_CONTROL = ", since the control's interval reaches that far"
+BY_THE_CONTROL = " (as far as the control's interval reaches)"
 _BY_CHANCE = "one of several comparisons can show that by chance"
 
 
@@ -134,7 +134,7 @@ def _finding(findings: Findings) -> str:
     if best is None:
         return _of_controls(findings, judged)
     winner = findings.winner
-    dissent = dissenting_steps(findings.run, findings.analysis, best)
+    contrary = dissent = dissenting_steps(findings.run, findings.analysis, best)
     # What is not ruled out is of use where no step shows a difference.
     noise = controls_of(findings.analysis, findings.run.subjects)
     left_open = () if dissent else tuple(_open(best, judged, noise))
@@ -145,11 +145,10 @@ def _finding(findings: Findings) -> str:
             return f"{text} But it was rejected: {findings.run.rejected[subject.name]}."
     elif len(findings.candidates) == 1:
         text = _of_one(findings, best, left_open)
-        # Where steps dissent, they are what there is to say.
-        text += "" if dissent else _cost(findings, best)
+        contrary = " And ".join(filter(None, (dissent, _cost(findings, best))))
     else:
         text = _nothing_faster(findings, best, judged, left_open)
-    return f"{text} But {dissent}" if dissent else text
+    return f"{text} But {contrary}" if contrary else text
 
 
 def _without_verdict(findings: Findings, scores: list[Summary]) -> str:
@@ -237,7 +236,7 @@ def _cost(findings: Findings, score: Summary) -> str:
     if spent is None or score.verdict != Verdict.NO_DIFFERENCE:
         return ""
     words = cost_words(spent, findings.analysis.base, server=serves(findings.run.steps))
-    return f" But an operation {words}: {spent.verdict}."
+    return f"an operation {words}: {spent.verdict}."
 
 
 def _is_slower(findings: Findings, score: Summary) -> str:
@@ -269,7 +268,7 @@ def _nothing_faster(
     findings: Findings, best: Summary, scores: Sequence[Summary], left_open: Sequence[str]
 ) -> str:
     text = (
-        f"Nothing is faster than {findings.analysis.base} on {_where(findings)}: the best, "
+        f"Nothing was found faster than {findings.analysis.base} on {_where(findings)}: the best, "
         f"{best.subject}, runs {_as_fast(best)}"
     )
     return f"{'; '.join([text, *left_open, *_slower(scores)])}."
@@ -285,14 +284,14 @@ def _open(best: Summary, scores: Sequence[Summary], controls: Sequence[Summary])
     unsure = [score for score in scores if score.verdict == Verdict.NO_DIFFERENCE]
     known = [score for score in unsure if score.low is not None]
     largest, alone = _largest(known, controls), _largest(known, ())
-    told = {what: end for what, end in largest.items() if end[0] >= LEAST_TOLD}
     texts = [
         f"a {what} of up to {size * 100:.1f} %{f' ({subject})' if len(scores) > 1 else ''}"
-        for what, (size, subject) in told.items()
+        f"{BY_THE_CONTROL if size > alone[what][0] else ''}"
+        for what, (size, subject) in largest.items()
+        if size >= LEAST_TOLD
     ]
     if texts:
-        reaches = any(size > alone[what][0] for what, (size, _) in told.items())
-        yield f"{' or '.join(texts)} is not ruled out{BY_THE_CONTROL if reaches else ''}"
+        yield f"{' or '.join(texts)} is not ruled out"
 
 
 def _largest(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dbhone.analysis.warnings import unfinished
-from dbhone.measurement.record import Role, Run, RunState
+from dbhone.measurement.record import Code, Role, Run, RunState
 from dbhone.report.wording import joined
 
 
 def why(run: Run) -> str:
     """Return the headline."""
+    identical = [each.text for each in run.warnings if each.code == Code.IDENTICAL]
+    if run.stopped_by == Code.IDENTICAL and identical:
+        return f"Nothing was measured, since {joined(identical)}."
     yet = " yet" if run.state is RunState.RUNNING else ""
-    reason = unfinished(run) or "the run ended before its first block was over"
+    reason = run.unfinished or "the run ended before its first block was over"
     return f"Nothing was measured{yet}: {reason}."
 
 

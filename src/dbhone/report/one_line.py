@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dbhone.analysis.history import History
 from dbhone.analysis.trust import TrustGrade
-from dbhone.analysis.verdict import Summary, Verdict
+from dbhone.analysis.verdict import Summary, Verdict, certain_cost
 from dbhone.report.findings import Findings
 from dbhone.report.headline import headline
 from dbhone.report.history import changed_steps
@@ -28,10 +28,11 @@ def one_line(findings: Findings) -> str:
 
 def _changes(history: History) -> str | None:
     changed = len(changed_steps(history))
-    if not changed and all(step.findable is None for step in history.steps):
-        return None
-    steps = count_of(len(history.steps), "step")
-    return f"{changed} of {steps} changed from {history.versions[0]} to {history.versions[-1]}"
+    known = sum(step.findable is not None for step in history.steps)
+    between = f"from {history.versions[0]} to {history.versions[-1]}"
+    if changed:
+        return f"{changed} of {count_of(len(history.steps), 'step')} changed {between}"
+    return f"no change found in {count_of(known, 'step')} {between}" if known else None
 
 
 def _winner_words(findings: Findings) -> str | None:
@@ -44,13 +45,17 @@ def _winner_words(findings: Findings) -> str | None:
     if best is None:
         return None
     if len(findings.candidates) == 1:
-        return _candidate_words(best, analysis.base)
-    return f"nothing is faster than {analysis.base}"
+        return _candidate_words(findings, best)
+    return f"nothing was found faster than {analysis.base}"
 
 
-def _candidate_words(score: Summary, base: str) -> str:
+def _candidate_words(findings: Findings, score: Summary) -> str:
     """Return the answer for the only candidate, which is not faster."""
-    ratio = format_ratio(score.ratio, score)
+    analysis, ratio = findings.analysis, format_ratio(score.ratio, score)
     if score.verdict == Verdict.SLOWER:
-        return f"{score.subject} is slower than {base} ({ratio})"
-    return f"no difference found between {score.subject} and {base} ({ratio})"
+        return f"{score.subject} is slower than {analysis.base} ({ratio})"
+    words = f"no difference found between {score.subject} and {analysis.base} ({ratio})"
+    spent = certain_cost(analysis, findings.run.subjects, score.subject)
+    if spent is None or score.verdict != Verdict.NO_DIFFERENCE:
+        return words
+    return f"{words}, but {format_ratio(spent.ratio, spent)} times the CPU time"

@@ -71,8 +71,8 @@ def overview(
 def _at_most(findings: Findings, ceiling: float) -> str:
     base = findings.analysis.base
     return (
-        f"No build of the server could be more than {ceiling:.2f} times as fast as {base} here: the"
-        " kernel and the clients take the rest."
+        f"No build of the server could be more than about {ceiling:.2f} times as fast as {base}"
+        " here: the kernel and the clients take the rest."
     )
 
 
@@ -200,7 +200,7 @@ def _deciding(score: Summary, spent: Summary, certain: Summary | None) -> str:
     if spent.verdict == Verdict.NOT_ENOUGH_DATA:
         return "throughput decides, since too few blocks have a CPU time of all steps"
     if certain is None:
-        unsure = " (a control differs from its base in it)" if differs(spent) else ""
+        unsure = " (a control's differs, or may differ as much)" if differs(spent) else ""
         return "throughput decides, since no difference in CPU time is certain" + unsure
     if differs(score):
         same = (score.ratio > 1) == (certain.ratio < 1)

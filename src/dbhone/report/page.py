@@ -209,12 +209,17 @@ def _alerts_and_notes(findings: Findings) -> tuple[tuple[Warning, ...], tuple[Wa
 
 def _ceiling(findings: Findings, levels: tuple[Level, ...]) -> float | None:
     """Return how much faster any build could be at most; None where builds are not the question."""
-    run = findings.run
-    built = [subject for subject in run.subjects if not subject.ready_made]
-    if findings.history or run.base is None or run.base not in built:
+    run, base = findings.run, findings.run.base
+    if findings.history or base is None or base.ready_made:
         return None
-    judged = judged_steps(findings.samples, run.base.name, run.steps)
-    return overall_ceiling(levels, judged, run.base.name, run.machine.cores)
+    if any(
+        (subject.source_digest, subject.settings, subject.levers)
+        != (base.source_digest, base.settings, base.levers)
+        for subject in run.subjects
+    ):
+        return None
+    judged = judged_steps(findings.samples, base.name, run.steps)
+    return overall_ceiling(levels, judged, base.name, run.machine.cores)
 
 
 def _winner(findings: Findings) -> tuple[Subject | None, str]:

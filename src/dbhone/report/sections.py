@@ -1,341 +1,173 @@
-"""The tables that every run has, made from what was found in it."""
+"""What a page consists of: its sections in the order in which every format shows them."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from dbhone.analysis.sample_size import blocks_for_verdict
-from dbhone.analysis.verdict import MINIMUM_BLOCKS, Summary, Verdict, overall
-from dbhone.measurement.metric import (
-    CONTEXT_SWITCHES,
-    CPU_SECONDS,
-    LATENCY_P95,
-    METRICS,
-    THROUGHPUT,
-    Metric,
-)
-from dbhone.measurement.record import Code, Group, Role, Subject
-from dbhone.report.context import (
-    EMPTY,
-    Portion,
-    ReportContext,
-    group_name,
-    label,
-    serves,
-    subject_rows,
-)
-from dbhone.report.latencies import PERCENTILES, is_batch
-from dbhone.report.table import Cell, Row, Table, columns, text_columns
-from dbhone.report.wording import capital, compiler, figure, reach
-from dbhone.units import count_of, duration, listed, size
+from dbhone.report.builds import build_tables
+from dbhone.report.context import differences_table
+from dbhone.report.history import changes_table, group_table
+from dbhone.report.latencies import latency_table, seconds_table
+from dbhone.report.operations import operations_table
+from dbhone.report.page import Page
+from dbhone.report.published_comparison import published_table
+from dbhone.report.sections import metrics_table, portion_table, spread_table, subject_table
+from dbhone.report.server_series import server_series_note
+from dbhone.report.settings import defaults_table, settings_table
+from dbhone.report.steps import metric_tables, statement_table, step_table
+from dbhone.report.sweep import sweep_note, sweep_tables, sweeps
+from dbhone.report.table import Table
 
-_BASE = Cell(text="1")
-_SPREAD: dict[str, Callable[[Summary], float | None]] = {
-    "average": lambda found: found.mean,
-    "median": lambda found: found.median,
-    "min": lambda found: found.minimum,
-    "max": lambda found: found.maximum,
-    "stddev": lambda found: found.standard_deviation,
-}
-_Shown = dict[str, Callable[[Subject], Cell]]
-"""What the columns of a table of subjects show, by their titles."""
-_OF_LEVERS = " The levers were applied when the server started, and their effect was verified."
-_WOULD_FIND = (
-    "Would find: where no difference was found, the one that half of such runs would have found; "
-    "where there is not enough data, what a verdict needs."
-)
-_SHORT = {LATENCY_P95.name: "p95 latency"}
+SUMMARY = "summary"
+"""The section with which a page begins."""
+_MOST_ROWS, _MOST_FIELDS = 45, 300
+"""Of the steps' tables, where they are to fit on a page's first screens."""
 
 
-def _score(context: ReportContext, portion: Portion, subject: Subject) -> Cell:
-    return _BASE if subject.role is Role.BASE else figure(context.find(subject, portion))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """Tables below one heading, and ``note``, how they are read.
+
+    ``brief`` are those that a terminal shows unless it is asked for all, None if these are all
+    tables; ``other_metrics`` are like tables in other metrics, which HTML alone has. In HTML it may
+    be ``folded``; in the contents there its name may be shorter, ``link``.
+    """
+
+    id: str
+    title: str
+    tables: tuple[Table, ...]
+    brief: tuple[Table, ...] | None = None
+    other_metrics: tuple[Table, ...] = ()
+    note: str = ""
+    link: str = ""
+    folded: bool = False
+
+    def shown(self, *, brief: bool) -> tuple[Table, ...]:
+        """Return all its tables, or those in ``brief``."""
+        return self.tables if self.brief is None or not brief else self.brief
 
 
-def summary_table(context: ReportContext) -> Table:
-    """Return the table that answers the question of the run."""
-    portions = context.portions
-    scores = {other.name: overall(context.analysis, other.name) for other in context.others}
-    hidden = any(score is not None and _is_open(score) for score in scores.values())
-    shown: _Shown = {it.title: partial(_score, context, it) for it in portions}
-    if hidden:
-        shown["Would find"] = lambda subject: _would_find(context, scores.get(subject.name))
-    if not all(subject.ready_made for subject in context.subjects):
-        shown["Build time"] = _build_time
-    shown["Binary"] = lambda subject: Cell(text=size(subject.binary_bytes))
-    return Table(
-        title="Summary",
-        caption=" ".join(
-            [
-                _against(context),
-                *(portion.words for portion in portions),
-                *([_WOULD_FIND] if hidden else []),
-            ]
+def sections(page: Page) -> tuple[Section, ...]:
+    """Return the sections of a page that have something to show.
+
+    A table beside published results was asked for: one without rows says why there is nothing
+    beside.
+    """
+    context, portions = page.context, page.context.portions
+    search = (page.search.waterfall, page.search.candidates) if page.search else ()
+    changes = (changes_table(context, page.history),) if page.history else ()
+    statements = _present(statement_table(context, it) for it in portions)
+    published = tuple(published_table(each, page.run) for each in page.published)
+    seconds, metrics = _present([seconds_table(context)]), _present([metrics_table(context)])
+    by_group = _group_tables(page)
+    every = (
+        Section(id=SUMMARY, title="Summary", tables=_present([page.summary])),
+        Section(id="search", title="The search", tables=_present(search)),
+        Section(id="history", title="Where it changed", link="Changes", tables=changes),
+        Section(id="seconds", title="Seconds", tables=seconds),
+        Section(
+            id="groups",
+            title="By group of steps",
+            link="By group",
+            tables=(*by_group, *_present(spread_table(context, it) for it in portions)),
+            brief=by_group,
         ),
-        columns=columns("Subject", shown),
-        rows=subject_rows(context.subjects, shown),
-        drawn=True,
+        Section(id="statements", title="By statement", tables=statements),
+        _threads(page),
+        Section(
+            id="operations",
+            title="Per operation",
+            tables=_present(operations_table(context, it, by_group=True) for it in portions),
+            brief=_present(operations_table(context, it, by_group=False) for it in portions),
+            folded=True,
+        ),
+        Section(id="metrics", title="Other metrics", tables=metrics, folded=True),
+        Section(id="beside", title="Beside published results", link="Published", tables=published),
+        _steps(page),
+        Section(
+            id="latency",
+            title="Latency distributions",
+            link="Latency",
+            tables=_present(latency_table(context, it) for it in portions),
+            brief=(),
+            folded=True,
+        ),
+        Section(
+            id="meanwhile",
+            title="What the servers did",
+            link="Meanwhile",
+            tables=(),
+            note=server_series_note(context, page.server_sections) if page.server_sections else "",
+            folded=True,
+        ),
+        Section(
+            id="builds", title="Build times", tables=build_tables(context), brief=(), folded=True
+        ),
+        Section(
+            id="subjects",
+            title="Subjects",
+            tables=_present(
+                [
+                    differences_table(context),
+                    settings_table(context),
+                    defaults_table(context),
+                    subject_table(context),
+                ]
+            ),
+            brief=(),
+            folded=True,
+        ),
+    )
+    return tuple(section for section in every if section.tables or section.note)
+
+
+def tables(page: Page, *, brief: bool = False) -> tuple[Table, ...]:
+    """Return a page's tables in the order in which they are shown: all, or those in ``brief``."""
+    return tuple(table for section in sections(page) for table in section.shown(brief=brief))
+
+
+def _group_tables(page: Page) -> tuple[Table, ...]:
+    """Return the portions of several steps by group; a history's with its changes."""
+    context, history = page.context, page.history
+    return tuple(
+        group_table(context, history, it) if history else portion_table(context, it)
+        for it in context.portions
+        if len(it.steps) > 1
     )
 
 
-def _is_open(score: Summary) -> bool:
-    """Return whether the verdict leaves a difference open."""
-    return score.verdict in (Verdict.NO_DIFFERENCE, Verdict.NOT_ENOUGH_DATA)
-
-
-def _would_find(context: ReportContext, score: Summary | None) -> Cell:
-    """Return what would have been found where nothing was, or what a verdict lacks."""
-    if score is None or not _is_open(score):
-        return EMPTY
-    if score.findable is not None:
-        return Cell(text=f"{score.findable:.1%}")
-    missing = blocks_for_verdict(context.run, context.analysis, score.blocks)
-    return Cell(text=count_of(missing, "more block"))
-
-
-def _against(context: ReportContext) -> str:
-    if not context.portions:
-        return "Nothing was measured: these subjects are ready."
-    if not context.base:
-        return "Nothing could be compared."
-    return f"Throughput as a ratio to {context.base}'s: above 1 is faster."
-
-
-def portion_table(context: ReportContext, portion: Portion) -> Table:
-    """Return one portion by group: the groups' ratios, and how far its steps' ratios reach."""
-    shown: _Shown = {
-        group_name(group): partial(_found, context, portion=portion, group=group)
-        for group in (None, *_groups(portion))
-    }
-    shown["steps"] = lambda subject: _range(context.find(subject, portion))
-    return Table(
-        title=f"{portion.title} by group",
-        caption=f"{portion.words} Groups as geometric means with their interval; "
-        "then from which to which the single steps' ratios reach.",
-        columns=columns("Subject", shown),
-        rows=subject_rows(context.others, shown),
-        drawn=True,
+def _threads(page: Page) -> Section:
+    found = [sweep_tables(page.context, sweep) for sweep in sweeps(page.context)]
+    return Section(
+        id="threads",
+        title="Over the number of threads",
+        link="Threads",
+        tables=tuple(table for of_sweep in found for table in of_sweep),
+        brief=tuple(throughput for throughput, *_ in found),
+        note=sweep_note(page.context) if found else "",
     )
 
 
-def _found(
-    context: ReportContext,
-    subject: Subject,
-    *,
-    portion: Portion,
-    group: Group | None = None,
-    metric: Metric = THROUGHPUT,
-) -> Cell:
-    return figure(context.find(subject, portion, group, metric))
-
-
-def _range(summary: Summary | None) -> Cell:
-    return EMPTY if summary is None else Cell(text=f"{summary.minimum:.2f}–{summary.maximum:.2f}")
-
-
-def _groups(portion: Portion) -> tuple[Group, ...]:
-    """Return the groups of a portion, if it has several."""
-    return portion.groups if len(portion.groups) > 1 else ()
-
-
-def spread_table(context: ReportContext, portion: Portion) -> Table | None:
-    """Return how the ratios of the steps lie in each group, as Mark Callaghan tabulates them.
-
-    Return None for a portion of one step.
-    """
-    if len(portion.steps) < 2:
-        return None
-    rows: list[Row] = []
-    for group in (None, *_groups(portion)):
-        scores = [context.find(subject, portion, group) for subject in context.others]
-        rows += _spread_rows(group, scores)
-    return Table(
-        title=f"Spread over steps, {portion.name}",
-        caption=f"How the ratios of the single steps to {context.base}'s lie, and the interval of "
-        "their geometric mean.",
-        columns=columns("Group", map(label, context.others)),
-        rows=tuple(rows),
-        folded=True,
+def _steps(page: Page) -> Section:
+    """Return the single steps; they are folded if they are more than a reader looks at first."""
+    context = page.context
+    steps = _present(step_table(context, it) for it in context.portions)
+    rows = sum(len(table.rows) for table in steps)
+    fields = sum(len(table.rows) * len(table.columns) for table in steps)
+    long = rows > _MOST_ROWS or fields > _MOST_FIELDS
+    return Section(
+        id="steps",
+        title="Steps",
+        tables=steps,
+        brief=steps if page.history else (),
+        other_metrics=tuple(
+            table for it in context.portions for table in metric_tables(context, it)
+        ),
+        folded=long or bool(page.history or sweeps(context)),
     )
 
 
-def _spread_rows(group: Group | None, summaries: Sequence[Summary | None]) -> list[Row]:
-    name = group_name(group)
-    several = any(score is not None and score.steps > 1 for score in summaries)
-    lines = _SPREAD if several else {"average": _SPREAD["average"]}
-    rows = [
-        Row(cells=(Cell(text=f"{name}: {line}"), *(_decimal(score, take) for score in summaries)))
-        for line, take in lines.items()
-    ]
-    reaches = (Cell(text=reach(score) if score is not None else "") for score in summaries)
-    return [*rows, Row(cells=(Cell(text=f"{name}: interval"), *reaches))]
-
-
-def _decimal(summary: Summary | None, take: Callable[[Summary], float | None]) -> Cell:
-    value = take(summary) if summary is not None else None
-    return EMPTY if value is None else Cell(text=f"{value:.3f}")
-
-
-def metrics_table(context: ReportContext) -> Table | None:
-    """Return the metrics that no other table has, None if none was measured.
-
-    What a server needs for an operation has a table of its own.
-    """
-    elsewhere = [THROUGHPUT, *(PERCENTILES if is_batch(context.run) else ())]
-    if serves(context.run.steps):
-        elsewhere += [CPU_SECONDS, CONTEXT_SWITCHES]
-    known = {(summary.metric, summary.in_sample) for summary in context.analysis.summaries}
-    shown: _Shown = {
-        f"{capital(_SHORT.get(metric.name, metric.title))}, {portion.name}": (
-            partial(_found, context, portion=portion, metric=metric)
-        )
-        for metric in METRICS
-        for portion in context.portions
-        if metric not in elsewhere and (metric.name, portion.in_sample) in known
-    }
-    if not shown:
-        return None
-    return Table(
-        title="Other metrics",
-        caption=f"As ratios to {context.base}'s, geometric means over all steps: "
-        "below 1 is less, which is better for each of these.",
-        columns=columns("Subject", shown),
-        rows=subject_rows(context.others, shown),
-    )
-
-
-def subject_table(context: ReportContext) -> Table:
-    """Return what each subject is, and what its build cost."""
-    shown: _Shown = {}
-    if len({(subject.dbms, subject.version) for subject in context.subjects}) > 1:
-        shown["DBMS"] = lambda it: Cell(text=f"{it.dbms} {it.version}")
-    levers = any(subject.levers for subject in context.subjects)
-    if levers:
-        shown["Levers"] = lambda it: Cell(text=", ".join(it.levers))
-    shown |= {
-        "Variant": lambda it: Cell(text=it.variant),
-        "Compiler": lambda it: Cell(text=compiler(it.compiler), detail=it.compiler),
-        "Build": lambda it: Cell(text=it.build_digest[:12], detail=it.build_digest),
-        "Build time": _build_time,
-        "Trained on": lambda it: Cell(text=_trained_on(it), detail=", ".join(it.trained_on)),
-        "Training": lambda it: _optional(it.training_seconds, duration),
-        "Profile": lambda it: _optional(it.profile_coverage, "{:.0%} covered".format),
-    }
-    return Table(
-        title="Subjects",
-        caption="What was compared. A profile's coverage is the share of its functions that the "
-        f"training executed.{_OF_LEVERS if levers else ''}",
-        columns=text_columns(("Subject", *shown)),
-        rows=subject_rows(context.subjects, shown),
-    )
-
-
-def _build_time(subject: Subject) -> Cell:
-    return EMPTY if subject.ready_made else Cell(text=duration(subject.build_seconds))
-
-
-def _trained_on(subject: Subject) -> str:
-    sets = subject.trained_on
-    return ", ".join(sets) if len(sets) <= 3 else count_of(len(sets), "set")
-
-
-def _optional(value: float | None, show: Callable[[float], str]) -> Cell:
-    return EMPTY if value is None else Cell(text=show(value))
-
-
-def control_note(context: ReportContext) -> str | None:
-    """Return what the A/A control shows of the noise, None without a control."""
-    notes = []
-    for subject in context.subjects:
-        if subject.role is not Role.CONTROL:
-            continue
-        ratios = [
-            effect.ratio
-            for effect in context.analysis.throughput_effects
-            if effect.subject == subject.name
-        ]
-        if len(ratios) > 1:
-            notes.append(
-                f"{subject.name} is {context.base} once more (A/A): "
-                f"its steps' ratios lie between {min(ratios):.3f} and {max(ratios):.3f} "
-                f"(standard deviation {statistics.stdev(ratios):.3f}); "
-                "differences like these can be noise."
-            )
-    return " ".join(notes) or None
-
-
-def method_note(context: ReportContext) -> str | None:
-    """Return what a reader must know of how it was measured, None if there is nothing."""
-    if not context.portions:
-        return None
-    return " ".join((*_of_starts(context), *_of_layout(context))) or None
-
-
-def _of_layout(context: ReportContext) -> Iterator[str]:
-    built = {subject.build_digest for subject in context.subjects if not subject.ready_made}
-    layouts = context.run.layouts
-    if layouts:
-        yield (
-            f"The programs were linked in {layouts} random orders of their functions, and each "
-            "block takes another of them: where the linker places the code is part of the spread "
-            "from block to block."
-        )
-        if context.analysis.blocks > layouts:
-            yield (
-                f"There were more blocks than layouts: those in the same layouts count as one, so "
-                f"that intervals are of {layouts} values."
-            )
-        ordered = [subject.name for subject in context.subjects if _is_ordered(subject)]
-        if ordered:
-            yield (
-                f"In {listed(ordered)} the functions whose calls the profile counted keep one "
-                "order, whose effect is not part of the spread."
-            )
-        fixed = [subject.name for subject in context.subjects if not subject.layouts]
-        if fixed:
-            yield f"The code of {listed(fixed)} has one layout only."
-    elif len(built) > 1:
-        yield (
-            "The figures are of these very binaries: where the linker placed the code is part of "
-            "each ratio, and the same build linked in another order may differ a little."
-        )
-
-
-def _is_ordered(subject: Subject) -> bool:
-    """Return whether lld ordered the functions of the subject's layouts by clang's profile."""
-    trained = subject.layouts > 0 and subject.training_seconds is not None
-    return trained and "clang" in subject.compiler and subject.inputs.get("linker") != "mold"
-
-
-def _of_starts(context: ReportContext) -> Iterator[str]:
-    if not serves(context.run.steps):
-        return
-    if any(warning.code == Code.COLD for warning in context.run.warnings):
-        yield (
-            "Every single measurement has a server of its own, just started on a fresh copy of "
-            "the same data, which is on the disk only. Nothing is warmed up."
-        )
-        return
-    data = (
-        "data with random values of the block's own" if is_batch(context.run) else "the same data"
-    )
-    yield (
-        f"Every block starts each subject's server again, on a fresh copy of {data}, and "
-        "warms it up; the steps of one block share that start. So what a start happens to bring "
-        "is part of the spread from block to block, which the intervals are made of."
-    )
-    yield from _of_rare_starts(context.analysis.blocks)
-
-
-def _of_rare_starts(blocks: int) -> Iterator[str]:
-    """Yield what may happen to starts and yet to none of so many, by the rule of three.
-
-    A thing that happens to none of n starts happens to fewer than 3 in n, with a confidence of
-    95 % (J. A. Hanley and A. Lippman-Hand, JAMA 249 (1983) 1743-1745).
-    """
-    if blocks >= MINIMUM_BLOCKS:
-        yield (
-            f"What happens to fewer than one start in {blocks // 3} may have happened to none of "
-            f"these {blocks}, and then no interval knows of it."
-        )
+def _present(tables: Iterable[Table | None]) -> tuple[Table, ...]:
+    """Return those tables that there are and that have rows."""
+    return tuple(table for table in tables if table is not None and table.rows)

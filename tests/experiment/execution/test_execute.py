@@ -25,6 +25,7 @@ from dbhone.errors import (
     UsageError,
     VariantError,
 )
+from dbhone.experiment.declaration.comparing import COMPARISON
 from dbhone.experiment.declaration.load import load_shipped, parse, shipped_names
 from dbhone.experiment.declaration.model import Experiment, SubjectDeclaration
 from dbhone.experiment.execution import earlier_sessions, execute
@@ -524,6 +525,16 @@ def test_a_run_without_a_candidate_measures_the_base_and_its_control(bench: Benc
     alone = "".join(line for line in GOOD.splitlines(keepends=True) if "pgo" not in line)
     assert bench.execute(alone).state is RunState.DONE
     assert PretendedMeasuring.subjects == ("rel", "control")
+
+
+def test_a_comparison_of_what_is_byte_for_byte_the_same_is_answered_unmeasured(
+    bench: Bench,
+) -> None:
+    PretendedMeasuring.subjects = ()
+    run = bench.execute(parse(GOOD, name=COMPARISON))
+    assert (run.state, run.stopped_by) == (RunState.DONE, "identical")
+    assert PretendedMeasuring.subjects == ()
+    assert bench.execute(GOOD).stopped_by == "target"
 
 
 def test_a_subject_that_broke_takes_no_part_when_the_run_goes_on(bench: Bench) -> None:

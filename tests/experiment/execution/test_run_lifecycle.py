@@ -10,7 +10,7 @@ from dbhone.errors import UsageError
 from dbhone.experiment.declaration.load import experiment_of, parse
 from dbhone.experiment.execution.run_lifecycle import begin, take_over
 from dbhone.home import Home
-from dbhone.measurement.record import Run, RunState
+from dbhone.measurement.record import Code, Run, RunState
 from dbhone.measurement.store import Store
 from dbhone.session import Session, open_session
 from tests.experiment.experiment_files import WITH_BUDGET
@@ -55,7 +55,11 @@ def test_another_version_goes_on_with_a_run_that_keeps_the_version_that_began_it
     run = _ended(store, session, "budget")
     monkeypatch.undo()
     take_over(run, session, store, budget=900.0)
-    assert store.run(run.id).hone_version == "0.1.0+gabcdef0"
+    taken = store.run(run.id)
+    assert taken.hone_version == "0.1.0+gabcdef0"
+    (warning,) = taken.warnings
+    assert warning.code == Code.CHANGED_MEANWHILE
+    assert "hone 0.1.0+gabcdef0, then " in warning.text
 
 
 @pytest.mark.parametrize("budget", [None, 480.0, 600.0])

@@ -109,7 +109,7 @@ def command(context: Context, /, first: str, second: str, **options: Any) -> int
     page = write_or_execute(context, experiment, request)
     if page is None:
         return 0
-    return answer(context, page, request.tolerance)
+    return answer(context, page, experiment.tolerance)
 
 
 def _bisected(context: Context, experiment: Experiment, request: _Options) -> int:
@@ -121,7 +121,7 @@ def _bisected(context: Context, experiment: Experiment, request: _Options) -> in
         error.exit_code = code_of_error(error, candidate)
         raise
     assert page is not None, "neither a plan nor a file was asked for"
-    return answer(context, page, request.tolerance, bisects=True)
+    return answer(context, page, experiment.tolerance, bisects=True)
 
 
 def _experiment(context: Context, first: str, second: str, options: _Options) -> Experiment:
@@ -135,10 +135,26 @@ def _experiment(context: Context, first: str, second: str, options: _Options) ->
         with_dbms(parsed, lambda side: _dbms(context, side, options)) for parsed in sides
     )
     design = dataclasses.replace(
-        options.design, stop_early=options.stop_early, layouts=options.layouts or 0
+        options.design,
+        target=_target(options),
+        stop_early=options.stop_early,
+        tolerance=options.tolerance,
+        layouts=options.layouts or 0,
     )
     text = compare_text(first_side, two, options.train, options.workload, design)
     return parse(text, name=COMPARISON, versions=known, options=OPTIONS)
+
+
+def _target(options: _Options) -> float:
+    """Return how precisely effects are to be known; by the tolerance where that alone is given.
+
+    B's interval and the control's both have to lie within the tolerance. They are a third of it
+    wide to either side, so that chance may shift them.
+    """
+    usual = options.design.target
+    if options.target is not None or options.tolerance is None:
+        return usual
+    return min(usual, options.tolerance / 3)
 
 
 def _look_again(context: Context, side: Side) -> None:

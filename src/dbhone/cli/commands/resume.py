@@ -54,7 +54,9 @@ def command(
         take_over(chosen_run, session, store, budget=budget)
         context.tell(headed(f"run {chosen_run.id}", f"{chosen_run.title} (continued)"))
         page = execute(context, experiment, chosen_run, session=session, store=store)
-    return answer(context, page, tolerance) if compares else None
+    if not compares:
+        return None
+    return answer(context, page, experiment.tolerance if tolerance is None else tolerance)
 
 
 PLUGIN = command

@@ -69,6 +69,7 @@ class Resolver:
             servers=self._servers(workload, subjects),
             allot=self.declared.design.allot,
             stop_early=self.declared.design.stop_early,
+            tolerance=self.declared.design.tolerance,
             layouts=self.declared.design.layouts,
             observe=self._observe(suite, subjects),
             verification=self._grade(subjects),

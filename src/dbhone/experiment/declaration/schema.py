@@ -219,7 +219,8 @@ class DesignSection(_Section):
 
     ``servers`` says how many servers are up at once. With ``control``, which is usual, the base is
     measured twice, whether or not the file has a subject for that. With ``stop_early`` measuring
-    ends as soon as every candidate's summary is clear. With ``layouts`` every build is linked in so
+    ends as soon as every candidate's summary is clear. ``tolerance`` is the loss that `hone
+    compare` tolerates. With ``layouts`` every build is linked in so
     many random orders of its functions, and each start of a subject takes one of them.
     """
 
@@ -233,6 +234,7 @@ class DesignSection(_Section):
     allot: bool = True
     control: bool = True
     stop_early: bool = False
+    tolerance: Percent | None = None
     layouts: Annotated[int, AfterValidator(_layouts)] = 0
 
 

@@ -30,6 +30,7 @@ OPTIONS: Mapping[str, str] = {
     "design.budget": "--budget",
     "design.target": "--target",
     "design.seed": "--seed",
+    "design.tolerance": "--tolerance",
     "design.layouts": "--layouts",
 }
 """The options of commands that write an experiment, by the keys that they become."""
@@ -39,14 +40,15 @@ OPTIONS: Mapping[str, str] = {
 class DesignOptions:
     """How an experiment is to be measured.
 
-    ``budget`` is in seconds, None for a quarter of an hour for each subject; ``target`` is a
-    fraction.
+    ``budget`` is in seconds, None for a quarter of an hour for each subject; ``target`` and
+    ``tolerance`` are fractions.
     """
 
     budget: float | None
     target: float
     seed: int
     stop_early: bool = False
+    tolerance: float | None = None
     layouts: int = 0
 
 
@@ -83,12 +85,17 @@ def design_table(options: DesignOptions, subjects: int, building: float = 0.0) -
     """
     budget = options.budget or building + _SUBJECT_SECONDS * subjects
     return {
-        "target": f"{options.target * 100:g}%",
+        "target": _percent(options.target),
         "budget": f"{budget / 60:g}m",
         "seed": options.seed,
         **({"stop_early": True} if options.stop_early else {}),
+        **({"tolerance": _percent(options.tolerance)} if options.tolerance is not None else {}),
         **({"layouts": options.layouts} if options.layouts else {}),
     }
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:g}%"
 
 
 def version_table(version: KnownVersion, **taken: str) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from dbhone.errors import (
     UsageError,
     disk_full,
 )
+from dbhone.experiment.declaration.comparing import COMPARISON
 from dbhone.experiment.declaration.model import Experiment, SubjectDeclaration
 from dbhone.experiment.execution.builds import BuildService
 from dbhone.experiment.execution.earlier_sessions import EarlierSessions, progress_of, users_files
@@ -135,6 +136,8 @@ class Execution:
         self._expected: ExpectedAnswers | None = None
         self._schedule: Schedule | None = None
         self._stopped_by = ""
+        self._identical = set[str]()
+        """The candidates that are byte for byte the base."""
 
     def execute(self) -> None:
         """Work until the run is done. Raises what stopped it; the run's state says so too."""
@@ -227,6 +230,9 @@ class Execution:
                 report.reused = step.cost.done
                 if not step.cost.done:
                     self._verify(step.subject, step.grade)
+            case Calibrate() | Measure() if self._is_answered():
+                report.note = "nothing differs"
+                self._stopped_by = Code.IDENTICAL
             case Calibrate():
                 with self._service.exclusive():
                     self._schedule = self._target.schedule()
@@ -347,6 +353,12 @@ class Execution:
             if alike and is_same_binary(build.build, builds[base.name].build):
                 text = f"{name} is byte for byte the same as the base"
                 self._recorder.warn(Warning(code=Code.IDENTICAL, text=text, subject=name))
+                self._identical.add(name)
+
+    def _is_answered(self) -> bool:
+        """Return whether a comparison needs no measuring: its candidate is the base."""
+        compares = self._experiment.name == COMPARISON
+        return compares and self._identical.issuperset(self._experiment.compared)
 
     def _verify(self, name: str, grade: Grade | None) -> None:
         try:

@@ -137,7 +137,9 @@ class Measuring:
         if analysis is not None and block >= self._design.min_blocks:
             if precision(analysis) <= self._design.target:
                 return "target"
-            if self.experiment.stop_early and is_clear(analysis, self._candidates()):
+            if self.experiment.stop_early and is_clear(
+                analysis, self._candidates(), self.experiment.tolerance
+            ):
                 return "clear"
         if self.recorder.left() >= self._block_seconds:
             return None

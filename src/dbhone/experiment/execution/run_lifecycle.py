@@ -6,7 +6,7 @@ from dbhone.errors import UsageError
 from dbhone.experiment.declaration.model import Experiment
 from dbhone.home import Home
 from dbhone.measurement.machine import read_machine
-from dbhone.measurement.record import Run, RunState
+from dbhone.measurement.record import Code, Run, RunState, Warning
 from dbhone.measurement.store import NewRun, Store
 from dbhone.own_version import own_version
 from dbhone.session import Session, is_alive
@@ -46,6 +46,12 @@ def take_over(run: Run, session: Session, store: Store, *, budget: float | None 
         raise UsageError(f"run {run.id} is being executed by another hone")
     if budget is not None:
         store.update_run(run.id, budget_seconds=budget)
+    changed = list(run.machine.changes(read_machine(session.home.root)))
+    if run.hone_version != own_version():
+        changed.append(f"hone {run.hone_version}, then {own_version()}")
+    if changed:
+        text = f"it was continued under other circumstances than it began: {'; '.join(changed)}"
+        store.add_warning(run.id, Warning(code=Code.CHANGED_MEANWHILE, text=text))
 
 
 def check_resumable(run: Run, session: Session, *, budget: float | None) -> None:

@@ -61,9 +61,12 @@ def _layout(record: PostLinkRecord | None) -> CodeLayout | None:
 
 
 def is_same_binary(build: Build, other: Build) -> bool:
-    """Return whether the measured files of two builds are the same byte for byte."""
-    files = (record.manifest.files[record.manifest.primary].sha256 for record in (build, other))
-    return len(set(files)) == 1
+    """Return whether all files of two builds are the same byte for byte."""
+    first, second = (
+        {name: file.sha256 for name, file in record.manifest.files.items()}
+        for record in (build, other)
+    )
+    return first == second
 
 
 def profile_note(build: Build) -> str:
