@@ -7,9 +7,9 @@ Measures PostgreSQL, the same once more (the A/A control), and the same told at 
 slower: it was built with a patch that computes, before the server tells its client that it is ready
 for the next query, for a fixed share of the time that has gone by since it last did so. That is
 what the query took, whatever that was: the server's work, the client's, the network's. One client
-waits for each answer, so this makes the throughput that share less, on any machine and at any
-noise. All subjects are of the same build and differ by their server's name alone, which is equally
-long: code lies alike in all.
+waits for each answer, so the told one's larger share makes its throughput so much less, on any
+machine and at any noise. All subjects are of the same build and differ by their server's name
+alone, which is equally long: code lies alike in all, and all look at the clock as often.
 
 With ``--stall`` it is as fast as the others but for stalls: it stands still for so long whenever it
 has worked for as long as makes the same share. The first one's moment is random: it comes from the
@@ -73,8 +73,6 @@ planted_cost(void)
 		planted = strcmp(cluster_name, "NAME") == 0;
 		worked = PERIOD * (now * 1e4 - (long) (now * 1e4));
 	}
-	if (!planted)
-		return;
 	if (now - last < LONGEST)
 		worked += now - last;
 	if (worked >= PERIOD)
@@ -86,9 +84,13 @@ planted_cost(void)
 }
 
 """
-_SLOWER = "while (planted_now() < now + SHARE * worked)\n\t\t\t"
+_SLOWER = "while (planted_now() < now + (planted ? SHARE : OF_ALL) * worked)\n\t\t\t"
 """Each query takes a share longer, by computing."""
-_STALLED = "nanosleep(&(struct timespec){ WHOLE, NANOSECONDS }, NULL)"
+_OF_ALL = 0.05
+"""The share of those that are not slower: a CPU that waits longer may also take longer to wake up,
+which would make the told one slower by more than its share.
+"""
+_STALLED = "if (planted)\n\t\t\tnanosleep(&(struct timespec){ WHOLE, NANOSECONDS }, NULL)"
 """The server stands still for so long."""
 _EXPERIMENT = """\
 title = "Is a slowdown of {percent:g} % found?"
@@ -172,12 +174,13 @@ def cost_of(true: float, stall: float | None) -> str:
 
     Each query takes longer, or the server stands still for ``stall`` seconds now and then.
     """
-    share = 1.0 / true - 1.0
     if stall is None:
-        period, delay = 0.0, _SLOWER.replace("SHARE", f"{share:.9f}")
+        share = (1.0 + _OF_ALL) / true - 1.0
+        delay = _SLOWER.replace("SHARE", f"{share:.9f}").replace("OF_ALL", f"{_OF_ALL}")
+        period = 0.0
     else:
         whole, nanoseconds = divmod(round(stall * 1e9), 10**9)
-        period = stall / share
+        period = stall / (1.0 / true - 1.0)
         delay = _STALLED.replace("WHOLE", str(whole)).replace("NANOSECONDS", str(nanoseconds))
     code = _COST.replace("DELAY", delay).replace("PERIOD", f"{period:.9f}")
     return code.replace("LONGEST", f"{_LONGEST}").replace("NAME", _TOLD)
