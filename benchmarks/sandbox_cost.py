@@ -118,7 +118,7 @@ def _print_servers(options: argparse.Namespace) -> None:
 @contextmanager
 def _outside(setting: str, value: str) -> Iterator[None]:
     """Let the servers with this setting, and their clients, run without sandboxes."""
-    enter, request = Server.__enter__, ServerClients._request
+    enter, request = Server.__enter__, ServerClients._command
 
     def marked(server: Server) -> bool:
         return server.values.get(setting) == value
@@ -139,7 +139,7 @@ def _outside(setting: str, value: str) -> Iterator[None]:
 
     with (
         mock.patch.object(Server, "__enter__", started),
-        mock.patch.object(ServerClients, "_request", requested),
+        mock.patch.object(ServerClients, "_command", requested),
     ):
         yield
 

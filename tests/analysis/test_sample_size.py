@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbhone.analysis.comparison import analyse
-from dbhone.analysis.sample_size import SampleSize, lacking, needs
+from dbhone.analysis.sample_size import SampleSize, needs, sample_size_warnings
 from dbhone.measurement.record import Run, Warning
 from dbhone.measurement.sample_array import SampleArray
 from tests.analysis.blocks import analysed, noisy, samples, steps_of
@@ -14,7 +14,7 @@ from tests.report.sample_run import a_run
 
 
 def _told(of: SampleArray, run: Run | None = None) -> dict[str, Warning]:
-    return {each.code: each for each in lacking(run or a_run(), of, analysed(of))}
+    return {each.code: each for each in sample_size_warnings(run or a_run(), of, analysed(of))}
 
 
 def _needs(of: SampleArray) -> SampleSize:
@@ -137,7 +137,7 @@ def test_a_part_that_few_blocks_have_lacks_nothing() -> None:
     assert [effect.verdict for effect in analysis.throughput_parts] == ["not enough data"]
     found = needs(a_run(), of, analysis)
     assert (found.verdict_blocks, found.target_blocks) == (0, 0)
-    assert not list(lacking(a_run(), of, analysis))
+    assert not list(sample_size_warnings(a_run(), of, analysis))
 
 
 def test_a_whole_run_lacks_nothing() -> None:

@@ -6,14 +6,14 @@ import re
 from pathlib import Path
 
 import dbhone
-from dbhone.analysis.gravity import CONTROL_CODES, by_gravity
+from dbhone.analysis.severity import CONTROL_CODES, by_severity
 from dbhone.measurement.record import Code, Warning
 
 SOURCE = Path(dbhone.__file__).parent
 
 
 def ordered(*codes: str) -> list[str]:
-    return [each.code for each in by_gravity(Warning(code=code, text="") for code in codes)]
+    return [each.code for each in by_severity(Warning(code=code, text="") for code in codes)]
 
 
 def test_untrue_comes_before_imprecise_before_left_out_before_how_it_was_measured() -> None:

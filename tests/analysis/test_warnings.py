@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from dbhone.analysis.comparison import analyse
-from dbhone.analysis.gravity import CONTROL_CODES
+from dbhone.analysis.severity import CONTROL_CODES
 from dbhone.analysis.warnings import _together, find_warnings
 from dbhone.measurement.record import READY_MADE, Code, Group, Role, Run, RunState, Step, Warning
 from dbhone.measurement.sample_array import SampleArray

@@ -353,4 +353,5 @@ def test_a_driver_that_takes_too_much_memory_is_told(
         "speedtest1 was ended by SIGKILL,"
         " and it used more than the 64.0 MiB of memory that it may use"
     )
-    assert result.hint is not None
+    assert result.error is not None
+    assert result.error.hint is not None

@@ -13,12 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dbhone.measurement import server_usage
 from dbhone.measurement.perf_events import Event, open_counter
-from dbhone.measurement.server_usage import (
-    ServerUsage,
-    between,
-    read_usage,
-)
+from dbhone.measurement.server_usage import ServerUsage, UsedBetween, read_usage
 from tests.measurement.fake_proc import TICKS, FakeProc, FakeProcess
 
 KIB, MIB = 2**10, 2**20
@@ -32,6 +29,12 @@ def proc(tmp_path: Path) -> FakeProc:
 def usage(proc: FakeProc, root: FakeProcess) -> ServerUsage:
     proc.write()
     found = read_usage(root.pid, proc=proc.root)
+    assert found is not None
+    return found
+
+
+def used_between(before: ServerUsage, after: ServerUsage) -> UsedBetween:
+    found = server_usage.used_between(before, after)
     assert found is not None
     return found
 
@@ -60,10 +63,10 @@ def test_processes_count_with_their_descendants_and_those_that_ended(proc: FakeP
     server.ticks += 1
     last = usage(proc, server)
     assert last.cpu_seconds == pytest.approx(16 / TICKS)
-    assert between(first, last).cpu_seconds == pytest.approx(1 / TICKS)
-    assert between(first, last).system_seconds == 0.0
+    assert used_between(first, last).cpu_seconds == pytest.approx(1 / TICKS)
+    assert used_between(first, last).system_seconds == 0.0
     assert (last.bytes_read, last.bytes_written) == (21, 300)
-    switches = [between(*each).context_switches for each in ((first, during), (during, last))]
+    switches = [used_between(*each).context_switches for each in ((first, during), (during, last))]
     assert switches == [None, None]  # those of what ended are lost
 
 
@@ -87,7 +90,7 @@ def test_context_switches_are_those_of_all_threads_also_of_new_ones(proc: FakePr
     third_thread = proc.start_thread(server)
     server.switches |= {server.pid: 105, first_thread: 11, third_thread: 3}
     del server.switches[second_thread]
-    assert between(before, usage(proc, server)).context_switches == 5 + 1 + 3 + 7
+    assert used_between(before, usage(proc, server)).context_switches == 5 + 1 + 3 + 7
 
 
 def test_a_thread_that_has_the_id_of_one_that_ended_counts_whole(proc: FakeProc) -> None:
@@ -96,7 +99,7 @@ def test_a_thread_that_has_the_id_of_one_that_ended_counts_whole(proc: FakeProc)
     server.switches[thread] = 500
     before = usage(proc, server)
     server.switches[thread] = 4
-    assert between(before, usage(proc, server)).context_switches == 4
+    assert used_between(before, usage(proc, server)).context_switches == 4
 
 
 @pytest.mark.parametrize("schedstat", ["0 0 0\n", None])
@@ -140,7 +143,7 @@ def test_the_peak_of_one_process_is_its_own_and_does_not_fall(proc: FakeProc) ->
     proc.end(child)
     after = usage(proc, server)
     assert after.memory_bytes == 100 * KIB
-    found = between(during, after)
+    found = used_between(during, after)
     assert found.peak_memory_bytes == 680 * KIB
 
 
@@ -162,7 +165,7 @@ def test_what_cannot_be_read_of_one_process_is_not_told(
     path.write_text(lines + "".join(switches[1:]))
     after = read_usage(server.pid, proc=proc.root)
     assert after is not None
-    found = dataclasses.asdict(between(before, after))
+    found = dataclasses.asdict(used_between(before, after))
     assert {name for name, value in found.items() if value is None} == lost
 
 
@@ -240,7 +243,8 @@ def test_what_is_used_adds_up_and_is_never_negative(
         live(proc, rng, ending=ending)
         moments.append(usage(proc, server))
     first, second, third = moments
-    parts, whole = (between(first, second), between(second, third)), between(first, third)
+    parts = (used_between(first, second), used_between(second, third))
+    whole = used_between(first, third)
 
     for each in (*parts, whole):
         assert min(value for value in dataclasses.asdict(each).values() if value is not None) >= 0
@@ -330,7 +334,7 @@ def test_a_real_family_of_processes_is_seen_with_all_its_time() -> None:
         program.stdin.flush()
     assert before is not None
     assert after is not None
-    used = between(before, after)
+    used = used_between(before, after)
 
     assert len(before.switches or ()) == 4
     assert len(after.switches or ()) == 5
@@ -361,9 +365,9 @@ def test_a_counter_has_the_context_switches_of_what_ended() -> None:
             after = read_usage(program.pid, counter=counter)
     assert before is not None
     assert after is not None
-    assert (between(before, after).context_switches or 0) >= 100
+    assert (used_between(before, after).context_switches or 0) >= 100
     without = dataclasses.replace(after, counted_switches=None)
-    assert between(before, without).context_switches is None
+    assert used_between(before, without).context_switches is None
 
 
 def test_the_bytes_that_reach_a_disk_are_seen(tmp_path: Path) -> None:
@@ -374,7 +378,7 @@ def test_the_bytes_that_reach_a_disk_are_seen(tmp_path: Path) -> None:
     after = read_usage(os.getpid())
     assert before is not None
     assert after is not None
-    used = between(before, after)
+    used = used_between(before, after)
     assert used.bytes_written is not None
     if _is_on_a_disk(tmp_path):
         assert used.bytes_written >= MIB

@@ -13,7 +13,7 @@ from dbhone.report.context import short_names
 from dbhone.report.formats.base import render
 from dbhone.report.history import _change_words
 from dbhone.report.page import Page, build_joined_page, build_page
-from dbhone.report.page_sections import tables
+from dbhone.report.sections import tables
 from dbhone.report.table import Table
 from dbhone.report.timeline import history_pictures
 from tests.report.sample_history import (

@@ -9,7 +9,7 @@ import pytest
 from dbhone.measurement.record import RunState
 from dbhone.report.formats.base import formats, render
 from dbhone.report.page import Page
-from dbhone.report.page_sections import tables
+from dbhone.report.sections import tables
 from tests.report.odd_runs import odd_page
 from tests.report.sample_run import SUBJECTS, Shape, a_run, run_page
 from tests.report.told import answers
@@ -81,7 +81,7 @@ def test_what_broke_is_not_ready_and_needs_a_new_run() -> None:
 
 def test_a_run_that_is_not_over_is_waited_for() -> None:
     page = _stopped(RunState.RUNNING)
-    assert page.headline == "Nothing was measured yet: the run is not over."
+    assert page.headline == "Nothing was measured yet: the run is not over, or was cut off."
     assert answers(page)["Next"] == (
         "'hone show 7' says how far it is; 'hone resume 7' continues it if it was cut off."
     )

@@ -13,7 +13,7 @@ from dbhone.measurement.build_facts import CodeLayout
 from dbhone.measurement.record import Code, Run, RunningServer, Subject, Warning
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page
-from dbhone.report.page_sections import tables
+from dbhone.report.sections import tables
 from dbhone.report.table import Table
 from dbhone.units import listed
 from tests.analysis.columns import columns, only, with_values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dbhone.report.page import Page
-from dbhone.report.page_sections import Section, sections
+from dbhone.report.sections import Section, sections
 from dbhone.report.table import Table, plain
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from dbhone.errors import UsageError
 from dbhone.experiment.declaration.load import load_file, parse, recorded
-from dbhone.experiment.target.target import training_workload
+from dbhone.experiment.target.target import training_inputs
 from dbhone.home import Home
 from dbhone.session import Session
 from dbhone.workload import own_suite
@@ -226,7 +226,7 @@ def test_a_file_of_sql_named_like_what_shared_scripts_use_is_refused(file: Path)
 def workload_of(file: Path, home: Home) -> object:
     experiment = recorded(load_file(file), home)
     (training,) = (each.training for each in experiment.subjects if each.training)
-    return training_workload(training)
+    return training_inputs(training)
 
 
 def test_a_changed_script_of_the_training_changes_its_key(file: Path, session: Session) -> None:

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dbhone.analysis import stall_score
-from dbhone.analysis.student import both_tails, reach
+from dbhone.analysis.student import both_tails, critical_value
 from dbhone.measurement.sample_array import Array, Logs
 from dbhone.measurement.stall_noise import StallNoise
 
@@ -74,7 +74,7 @@ class Estimates:
 @cache
 def factor(blocks: int, confidence: float = CONFIDENCE) -> float:
     """Return an interval's half-width in standard errors, of this many equally noisy blocks."""
-    return float(reach(blocks - 1, 1 - confidence))
+    return float(critical_value(blocks - 1, 1 - confidence))
 
 
 def width(blocks: int, confidence: float = CONFIDENCE) -> float:
@@ -215,7 +215,7 @@ def _judged(
     """Return estimates with what follows from them; NaN where the error is."""
     known = ~np.isnan(error)
     usable = np.where(known, freedom, 1.0)
-    distance = np.where(known, reach(usable, 1 - CONFIDENCE), np.nan)
+    distance = np.where(known, critical_value(usable, 1 - CONFIDENCE), np.nan)
     below, above = np.array(distance * error), np.array(distance * error)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.array(np.where(np.abs(centre) <= _ROUNDING, 0.0, np.abs(centre) / error))

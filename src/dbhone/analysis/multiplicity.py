@@ -14,7 +14,7 @@ from enum import Enum, auto
 import numpy as np
 
 from dbhone.analysis.estimate import CONFIDENCE, Estimates
-from dbhone.analysis.student import reach
+from dbhone.analysis.student import critical_value
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
 from dbhone.measurement.sample_array import Array
 
@@ -30,7 +30,7 @@ def findable(error: Array, freedom: Array, adjusted: Array) -> Array:
     alpha = 1 - CONFIDENCE
     left = max(int(np.count_nonzero(adjusted >= alpha)), 1)
     part = ~np.isnan(adjusted)
-    distance = reach(np.where(part, freedom, 1.0), alpha / left)
+    distance = critical_value(np.where(part, freedom, 1.0), alpha / left)
     return np.where(part, np.where(part, error, 0.0) * distance, np.nan)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dbhone.analysis.precision import blocks_needed, half_width, precision, typical
 from dbhone.analysis.verdict import CLEAR, MINIMUM_BLOCKS, Analysis, Verdict, judged_summaries
-from dbhone.measurement.record import Code, Run, Warning
+from dbhone.measurement.record import Code, Run, StopReason, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.units import count_of, duration, exact_percent, listed
 
@@ -85,7 +85,7 @@ def _within_layouts(run: Run, analysis: Analysis, further: int | None) -> bool:
     return not (further and run.layouts) or analysis.blocks + further <= run.layouts
 
 
-def lacking(run: Run, samples: SampleArray, analysis: Analysis) -> Iterator[Warning]:
+def sample_size_warnings(run: Run, samples: SampleArray, analysis: Analysis) -> Iterator[Warning]:
     """Yield warnings of missing blocks, and of precision that was not reached."""
     analysis = analysis.without(run.broken_subjects)
     effects = analysis.throughput_effects
@@ -133,21 +133,23 @@ def _without_verdict(analysis: Analysis, sample_size: SampleSize) -> Iterator[Wa
 
 def _imprecise(run: Run, analysis: Analysis, sample_size: SampleSize) -> Iterator[Warning]:
     target = run.design.target
-    if run.stopped_by == "clear":
+    if run.stopped_by == StopReason.CLEAR:
         yield Warning(
             code=Code.STOPPED_EARLY,
             text=f"measuring ended early, after {count_of(analysis.blocks, 'block')}, since every"
             f" candidate's summary was clear (p < {CLEAR:g}): its ratio is biased slightly"
             " upwards, and single steps are less precise than with the full budget",
         )
-    if run.stopped_by not in ("budget", "blocks") or precision(analysis) <= target:
+    too_early = run.stopped_by in (StopReason.BUDGET, StopReason.BLOCKS)
+    if not too_early or precision(analysis) <= target:
         return
     widths = [half_width(effect) for effect in analysis.throughput_effects]
     if not widths:
         return
     wide = sum(width is None or width > target for width in widths)
     advice = _would_do(sample_size, run.design.max_blocks - analysis.blocks)
-    spent = "budget was spent" if run.stopped_by == "budget" else "number of blocks was reached"
+    of_budget = run.stopped_by == StopReason.BUDGET
+    spent = "budget was spent" if of_budget else "number of blocks was reached"
     yield Warning(
         code=Code.TARGET_NOT_MET,
         text=f"the {spent} before the target: {wide} of {len(widths)} effects are known "

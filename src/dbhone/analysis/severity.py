@@ -11,6 +11,6 @@ CONTROL_CODES = (Code.CONTROL_DIFFERS, Code.CONTROL_NOISY)
 _RANKS: dict[str, int] = {code: rank for rank, code in enumerate(Code)}
 
 
-def by_gravity(warnings: Iterable[Warning]) -> tuple[Warning, ...]:
+def by_severity(warnings: Iterable[Warning]) -> tuple[Warning, ...]:
     """Return the warnings, the gravest first; those with a code that is not known come last."""
     return tuple(sorted(warnings, key=lambda warning: _RANKS.get(warning.code, len(Code))))

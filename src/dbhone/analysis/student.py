@@ -1,10 +1,11 @@
-"""Student's t distribution: how likely a distance from the centre is, and how far a risk reaches.
+"""Student's t distribution: how likely a distance from the centre is, and its critical values.
 
 Both tails together are the regularised incomplete beta function I_x(n/2, 1/2) of x = n / (n + t²),
 with n degrees of freedom, which need not be a whole number. Sources: NIST Digital Library of
 Mathematical Functions, 8.17.22 for its continued fraction, 5.11.13 for the ratio of two gamma
 functions; M. Abramowitz and I. A. Stegun, Handbook of Mathematical Functions (1964), 26.7.5 for the
-first guess of a reach; W. H. Press et al., Numerical Recipes (1992), 6.4 for the number of terms.
+first guess of a critical value; W. H. Press et al., Numerical Recipes (1992), 6.4 for the number of
+terms.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _MOST_STEPS = 60
 _FARTHEST = 700.0
 """The logarithm of the largest distance that a float has room for, about."""
 _FEW = 3.0
-"""With fewer degrees of freedom the expansion of a reach is no guess at all."""
+"""With fewer degrees of freedom the expansion of a critical value is no guess at all."""
 _LARGE = 50.0
 """From here on the ratio of two gamma functions is taken from its expansion, which is exact."""
 _EXPANSION = (1, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)
@@ -44,7 +45,7 @@ def both_tails(freedom: ArrayLike, distance: ArrayLike) -> Array:
     return np.asarray(tails, dtype=np.float64)
 
 
-def reach(freedom: ArrayLike, risk: ArrayLike) -> Array:
+def critical_value(freedom: ArrayLike, risk: ArrayLike) -> Array:
     """Return the distance, in standard errors, that has the probability ``risk`` in both tails.
 
     ``risk`` lies between 0 and 1; shapes are as in ``both_tails``. The logarithm of the tails is a
@@ -53,7 +54,7 @@ def reach(freedom: ArrayLike, risk: ArrayLike) -> Array:
     """
     risks = np.asarray(risk, dtype=np.float64)
     degrees, wanted, normal = np.broadcast_arrays(
-        _degrees(freedom), np.log(risks), _each(_normal_reach, risks)
+        _degrees(freedom), np.log(risks), _each(_normal_critical_value, risks)
     )
     log_beta = _log_beta(degrees)
     position = np.log(_guess(degrees, normal))
@@ -71,8 +72,8 @@ def reach(freedom: ArrayLike, risk: ArrayLike) -> Array:
     return np.asarray(np.exp(position), dtype=np.float64)
 
 
-def _normal_reach(risk: float) -> float:
-    """Return the reach with infinitely many degrees of freedom, about."""
+def _normal_critical_value(risk: float) -> float:
+    """Return the critical value with infinitely many degrees of freedom, about."""
     return NormalDist().inv_cdf(1 - risk / 2) if risk > 1e-15 else 8.0
 
 

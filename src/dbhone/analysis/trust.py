@@ -17,11 +17,11 @@ from dbhone.analysis.verdict import (
     Verdict,
     controls_of,
     differs,
-    ends_of,
     find_best,
     find_winner,
     likely,
     overall,
+    reach_of,
     sound_scores,
 )
 from dbhone.measurement.metric import THROUGHPUT
@@ -69,16 +69,16 @@ def trust(
     best = None if history else find_best(analysis, trusted_subjects(run, warnings))
     controls = _judged_controls(run, analysis)
     of_parts = list((parts or {}).items())
-    doubts = (
+    reasons = (
         *(f"{name}: {part.reason}" for name, part in of_parts if part.grade is TrustGrade.NONE),
         _of_base(run),
         _of_control(run, analysis, controls, warnings),
         None if best is None else _of_work(run, best, warnings),
         None if best is None else _of_noise(best, controls),
     )
-    doubt = next((reason for reason in doubts if reason is not None), None)
-    if doubt is not None:
-        return Trust(grade=TrustGrade.NONE, reason=doubt)
+    reason = next((reason for reason in reasons if reason is not None), None)
+    if reason is not None:
+        return Trust(grade=TrustGrade.NONE, reason=reason)
     limits = [
         *_limits(run, analysis, controls, warnings, history=history),
         *(f"{name}: {part.reason}" for name, part in of_parts if part.grade is TrustGrade.LIMITED),
@@ -233,7 +233,7 @@ def _without_winner(
     missed = _missed(run, analysis)
     if missed is not None and missed > _LARGE:
         yield f"half of such runs would have missed a difference of {_percent(missed)}"
-    if best is not None and differs(best) and _reach(controls) >= _distance(best):
+    if best is not None and differs(best) and reach_of(controls) >= _distance(best):
         yield f"the A/A control's interval reaches as far from 1 as {best.subject}"
     elif missed is None or missed <= _LARGE:
         yield from _wide_control(controls)
@@ -241,14 +241,9 @@ def _without_winner(
 
 def _wide_control(controls: Sequence[Summary]) -> Iterator[str]:
     """Yield that the base once more may read as far off as a large difference."""
-    reach = math.expm1(_reach(controls))
+    reach = math.expm1(reach_of(controls))
     if reach > _LARGE:
         yield f"the A/A control's interval reaches {_percent(reach)} from 1"
-
-
-def _reach(controls: Sequence[Summary]) -> float:
-    """Return how far from 1 the controls' intervals reach, as a logarithm."""
-    return max((abs(math.log(end)) for end in ends_of(controls)), default=0.0)
 
 
 def _missed(run: Run, analysis: Analysis) -> float | None:

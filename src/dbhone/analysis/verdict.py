@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
-from dbhone.analysis.student import reach
+from dbhone.analysis.student import critical_value
 from dbhone.measurement.metric import BY_NAME, CPU_SECONDS, THROUGHPUT, Better
 from dbhone.measurement.record import Group, Role, Subject
 
@@ -277,7 +277,7 @@ def _is_clearly_off(score: Summary, ratio: float) -> bool:
     end = score.low if ratio < score.ratio else score.high
     if not end or score.blocks < 2:
         return False
-    usual, sure = reach(score.blocks - 1, [0.05, CLEAR])
+    usual, sure = critical_value(score.blocks - 1, [0.05, CLEAR])
     distance = abs(math.log(score.ratio / ratio))
     return bool(distance > abs(math.log(end / score.ratio)) * sure / usual)
 
@@ -297,9 +297,14 @@ def certain_cost(analysis: Analysis, subjects: Iterable[Subject], subject: str) 
     if own is None or not differs(own):
         return None
     controls = sound_scores(analysis, subjects, Role.CONTROL, cost)
-    farthest = max((abs(math.log(end)) for end in ends_of(controls)), default=0.0)
-    noisy = any(differs(control) for control in controls) or farthest >= abs(math.log(own.ratio))
+    reaches = reach_of(controls) >= abs(math.log(own.ratio))
+    noisy = reaches or any(differs(control) for control in controls)
     return None if noisy else own
+
+
+def reach_of(summaries: Iterable[Summary]) -> float:
+    """Return how far from 1 their intervals reach, as a logarithm."""
+    return max((abs(math.log(end)) for end in ends_of(summaries)), default=0.0)
 
 
 def ends_of(summaries: Iterable[Summary]) -> Iterator[float]:
@@ -320,7 +325,7 @@ def possible_range(summary: Summary, controls: Iterable[Summary]) -> tuple[float
     return min([low, *ends]), max([high, *ends])
 
 
-class Competitor(Protocol):
+class ComparedSubject(Protocol):
     """A subject, as far as it decides whether it can win."""
 
     @property
@@ -338,7 +343,7 @@ class Competitor(Protocol):
 
 def sound_scores(
     analysis: Analysis,
-    subjects: Iterable[Competitor],
+    subjects: Iterable[ComparedSubject],
     role: Role,
     figure: Callable[[Analysis, str], Summary | None] = overall,
 ) -> tuple[Summary, ...]:
@@ -351,12 +356,12 @@ def sound_scores(
     return tuple(score for score in scores if score is not None)
 
 
-def controls_of(analysis: Analysis, subjects: Iterable[Competitor]) -> tuple[Summary, ...]:
+def controls_of(analysis: Analysis, subjects: Iterable[ComparedSubject]) -> tuple[Summary, ...]:
     """Return the overall summaries of the sound controls."""
     return sound_scores(analysis, subjects, Role.CONTROL)
 
 
-def find_winner(analysis: Analysis, subjects: Iterable[Competitor]) -> Summary | None:
+def find_winner(analysis: Analysis, subjects: Iterable[ComparedSubject]) -> Summary | None:
     """Return the overall summary of the winner, None if no build is faster than the base.
 
     The winner has the highest ratio of the candidates whose verdict is faster; neither a
@@ -367,7 +372,7 @@ def find_winner(analysis: Analysis, subjects: Iterable[Competitor]) -> Summary |
     return max(faster, key=lambda score: score.ratio, default=None)
 
 
-def find_best(analysis: Analysis, subjects: Collection[Competitor]) -> Summary | None:
+def find_best(analysis: Analysis, subjects: Collection[ComparedSubject]) -> Summary | None:
     """Return the overall summary of the best sound candidate, None if none has a verdict.
 
     It is the winner if there is one.

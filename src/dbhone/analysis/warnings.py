@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from dbhone.analysis.gravity import by_gravity
-from dbhone.analysis.sample_size import lacking
+from dbhone.analysis.sample_size import sample_size_warnings
+from dbhone.analysis.severity import by_severity
 from dbhone.analysis.shape_warnings import odd_shapes
 from dbhone.analysis.trust import trusted_subjects
 from dbhone.analysis.verdict import (
@@ -154,8 +154,8 @@ def find_warnings(run: Run, samples: SampleArray, analysis: Analysis) -> tuple[W
 
     A warning that the run already carries is not repeated.
     """
-    doubts = _not_carried(run, _of_ratios(run, samples, analysis))
-    return by_gravity((*doubts, *warnings_of_part(run, samples, analysis)))
+    of_ratios = _not_carried(run, _of_ratios(run, samples, analysis))
+    return by_severity((*of_ratios, *warnings_of_part(run, samples, analysis)))
 
 
 def warnings_of_whole(run: Run, samples: SampleArray, analysis: Analysis) -> tuple[Warning, ...]:
@@ -174,7 +174,7 @@ def warnings_of_part(run: Run, samples: SampleArray, analysis: Analysis) -> tupl
         *_repeats(run, analysis),
         *_state(run, samples),
         *_compilers(run),
-        *lacking(run, samples, analysis),
+        *sample_size_warnings(run, samples, analysis),
         *_broken(run),
         *client_heavy(run, samples),
         *_drift(run, samples),

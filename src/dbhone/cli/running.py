@@ -29,7 +29,7 @@ from dbhone.experiment.plan.room import check_room
 from dbhone.experiment.plan.shortage import Shortage, shortage
 from dbhone.experiment.plan.users_data import check_enclosed, check_inputs
 from dbhone.files import write_whole
-from dbhone.measurement.record import Run
+from dbhone.measurement.record import Run, StopReason
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page
@@ -44,7 +44,7 @@ from dbhone.units import whole_minutes
 F = TypeVar("F", bound=Callable[..., Any])
 
 _CAUTION = 1.25
-"""Of the time that blocks are expected to take, so that they fit."""
+"""By how much more than the expected time of its blocks a suggested budget is."""
 SEED = click.IntRange(0, SEEDS, max_open=True)
 """A seed, as an experiment file takes it."""
 source_option = click.option(
@@ -215,7 +215,7 @@ def present(context: Context, run: Run, store: Store) -> Page:
     context.err.print()
     show(page, context.out)
     missing = page.needs.seconds(page.needs.verdict_blocks)
-    if run.stopped_by == "budget" and missing:
+    if run.stopped_by == StopReason.BUDGET and missing:
         context.tell(f"\n{resume_hint(run, missing)}")
     return page
 

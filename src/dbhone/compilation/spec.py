@@ -1,4 +1,4 @@
-"""What a build is made of, and the digest of it all."""
+"""One pass of a build as it is made here: its tools, checks, recipe and digest."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FORMAT = 1
 _TREE = "{tree}"
 _LIBRARIES = "{libraries}"
 _USE_LINKER = "-fuse-ld="
-_LINKER_PROGRAM = "ld."
+_LINKER_PREFIX = "ld."
 """A compiler that is told to use the linker NAME runs the program ``ld.NAME``."""
 _TOLERANT = "-Wno-error=coverage-mismatch"
 """gcc refuses a profile of other code unless it is told to leave changed functions out."""
@@ -53,7 +53,7 @@ _SYMBOLIC = Tools(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildSpec:
-    """One build to make or to find.
+    """One pass to make, or to find among the kept builds.
 
     ``tree``, ``dbms`` and ``compiler`` are what ``inputs`` name, found on this machine.
     ``profile`` is given for a pass that takes one, and only for it.
@@ -122,7 +122,7 @@ class BuildSpec:
                 hint="take another linker, such as mold, or leave 'linker' out",
             )
         if self._find_linker(linker) is None:
-            need = Requirement(name=_LINKER_PROGRAM + linker, package=linker)
+            need = Requirement(name=_LINKER_PREFIX + linker, package=linker)
             raise ToolError(
                 f"the linker {linker} is not installed: there is no {need.name}",
                 hint=f"install it: {Missing(requirements=(need,)).line()}; or name another linker",
@@ -141,7 +141,7 @@ class BuildSpec:
 
     def _find_linker(self, linker: str) -> Path | None:
         """Return the program that the compiler runs: clang its own one, if it has one."""
-        name = _LINKER_PROGRAM + linker
+        name = _LINKER_PREFIX + linker
         if self.compiler.family is CompilerFamily.CLANG:
             return self.compiler.find(name)
         path = shutil.which(name)
@@ -188,7 +188,7 @@ class BuildSpec:
     def programs(self) -> tuple[Path, ...]:
         """Return the compilers and what belongs to them, such as the linker."""
         tools = self.tools(compiler=self.compiler.path, cxx_compiler=self.compiler.path)
-        linker = () if self.linker is None else (_LINKER_PROGRAM + self.linker,)
+        linker = () if self.linker is None else (_LINKER_PREFIX + self.linker,)
         return (*dataclasses.astuple(tools), *map(Path, linker))
 
     def named_files(self) -> tuple[Path, ...]:

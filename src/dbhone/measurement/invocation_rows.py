@@ -175,7 +175,7 @@ def put(
     return int(existing)
 
 
-DONE = sa.select(INVOCATIONS, SUBJECTS.c.name.label("subject")).join(
+SELECT_DONE = sa.select(INVOCATIONS, SUBJECTS.c.name.label("subject")).join(
     SUBJECTS, SUBJECTS.c.id == INVOCATIONS.c.subject_id
 )
 """Selects what a ``Done`` is made of: invocations with the names of their subjects."""
@@ -208,7 +208,7 @@ def load_progress(connection: sa.Connection, run_id: int) -> Progress:
         sa.func.max(columns.id),
     ).where(of_run)
     invocations, blocks, failures, newest = connection.execute(counts).one()
-    newest_row = connection.execute(DONE.where(columns.id == newest)).mappings().first()
+    newest_row = connection.execute(SELECT_DONE.where(columns.id == newest)).mappings().first()
     latest = None if newest_row is None else record_of(Done, newest_row)
     beside = sa.select(sa.func.count()).where(
         of_run, columns.block == (latest.block if latest else -1)

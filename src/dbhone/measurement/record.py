@@ -40,6 +40,17 @@ class RunState(StrEnum):
     DONE = "done"
 
 
+class StopReason(StrEnum):
+    """Why measuring ended."""
+
+    TARGET = "target"
+    CLEAR = "clear"
+    BUDGET = "budget"
+    BLOCKS = "blocks"
+    IDENTICAL = "identical"
+    """It had no need to begin: the candidate is byte for byte the base."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One named thing that subjects are asked to do, and that is timed.
@@ -323,8 +334,8 @@ class Slice:
     """A short stretch of an invocation, in which its subject alone was asked.
 
     A round has one slice of each subject, in random order: ``position`` is the place in it.
-    ``began`` is in seconds since the pass began. A slice of a round that was left out, because
-    it came before the servers had settled or was a trial, is not ``counted``.
+    ``began`` is in seconds since the trial began. A slice is not ``counted`` if its round came
+    before the servers had settled, or was tried at another length.
     """
 
     round: int
@@ -387,8 +398,7 @@ class Run:
     """One execution of an experiment, with everything but the measurements.
 
     ``experiment`` is the text of the experiment file; ``session`` the session that executes
-    it or last did; ``stopped_by`` says why measuring ended (``target``, ``clear``,
-    ``budget``, ``blocks``, or ``identical`` if it had no need to begin), None while it has not.
+    it or last did; ``stopped_by`` is a ``StopReason``, None while measuring has not ended.
     ``seconds`` is the time that hone worked on it, ``waited_seconds`` the time that its sessions
     waited for other hones.
     """

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from dbhone.home import Home
-from dbhone.measurement.record import Code, Run, RunState
+from dbhone.measurement.record import Run, RunState, StopReason
 from dbhone.measurement.store import RunSummary
 from dbhone.session import is_alive
 
 REASONS: Mapping[str, str] = {
-    Code.IDENTICAL: "both are the same, byte for byte",
-    "target": "every effect is known as precisely as was wanted",
-    "clear": "every candidate's summary is clear",
-    "budget": "the budget is spent",
-    "blocks": "the wanted number of blocks is measured",
+    StopReason.IDENTICAL: "both are the same, byte for byte",
+    StopReason.TARGET: "every effect is known as precisely as was wanted",
+    StopReason.CLEAR: "every candidate's summary is clear",
+    StopReason.BUDGET: "the budget is spent",
+    StopReason.BLOCKS: "the wanted number of blocks is measured",
 }
 """Why measuring ended, by what a run says it was stopped by."""
 

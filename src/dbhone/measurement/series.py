@@ -1,4 +1,4 @@
-"""What was watched while a slice ran: typed values, no clock and no process.
+"""What was observed while a slice ran: typed values, no clock and no process.
 
 A series is what one thing was at moments of a slice, or how fast it grew between them.
 """
@@ -26,7 +26,7 @@ class SeriesKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """Something that can be watched. ``unit`` is that of the values that a series of it has."""
+    """Something that can be observed. ``unit`` is that of the values that a series of it has."""
 
     name: str
     unit: str
@@ -48,7 +48,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What was watched of one subject on one set in one block."""
+    """What was observed of one subject on one set in one block."""
 
     block: int
     set: str
@@ -63,7 +63,7 @@ READ = Quantity(name="read", unit="B/s", kind=SeriesKind.RATE)
 WRITTEN = Quantity(name="written", unit="B/s", kind=SeriesKind.RATE)
 MEMORY = Quantity(name="memory", unit="B", kind=SeriesKind.LEVEL)
 OF_ALL = (PACE, CPU, READ, WRITTEN, MEMORY)
-"""What is watched of every server, without its help."""
+"""What is observed of every server, without its help."""
 
 Readings = Mapping[Quantity, float]
 """What was read at one moment; of a rate, the sum so far."""

@@ -134,11 +134,13 @@ def read_usage(
     )
 
 
-def between(before: ServerUsage, after: ServerUsage) -> UsedBetween:
-    """Return what a server used from one moment to a later one.
+def used_between(before: ServerUsage | None, after: ServerUsage | None) -> UsedBetween | None:
+    """Return what a server used from one moment to a later one, None if one could not be read.
 
     A thread that had fewer context switches after than before is another one of the same id.
     """
+    if before is None or after is None:
+        return None
     return UsedBetween(
         # A child that ended was counted in nanoseconds and is now in ticks: it may seem less.
         cpu_seconds=max(0.0, after.cpu_seconds - before.cpu_seconds),

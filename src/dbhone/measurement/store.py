@@ -1,8 +1,9 @@
 """The store: every run and every measurement, kept whatever happens to hone or to the machine.
 
 An invocation is committed, with its measurements and all that the driver printed, before
-``record`` returns; a commit is on the disk. Nothing is deleted but runs that a user deletes.
-Several processes may use one store at once; a ``Store`` may be used by several threads.
+``record`` returns; a commit is on the disk. No measurement is deleted, except with a run that a
+user deletes. Several processes may use one store at once; a ``Store`` may be used by several
+threads.
 ``docs/store.md`` tells how the tables look to people.
 
 Every method raises StoreError when the store cannot be read or written, MachineError when its
@@ -25,7 +26,7 @@ from dbhone.errors import UsageError
 from dbhone.measurement import columns
 from dbhone.measurement.database import Database, open_database, open_to_read
 from dbhone.measurement.invocation_rows import (
-    DONE,
+    SELECT_DONE,
     Described,
     Progress,
     insert,
@@ -177,7 +178,7 @@ class Store:
 
     def done(self, run_id: int) -> tuple[Done, ...]:
         """Return the invocations that count, in the order in which they were made."""
-        counting = DONE.where(INVOCATIONS.c.run_id == run_id, COUNTS)
+        counting = SELECT_DONE.where(INVOCATIONS.c.run_id == run_id, COUNTS)
         statement = counting.order_by(INVOCATIONS.c.id)
         with self._seeing(run_id) as connection:
             return tuple(record_of(Done, row) for row in connection.execute(statement).mappings())
@@ -185,7 +186,7 @@ class Store:
     def supersede(self, run_id: int, block: int, set: str) -> int:
         """Let the invocations of a set in a block no longer count; return how many those were.
 
-        They stay in the store. It is for a pass over the subjects that was cut off: what is
+        They stay in the store. It is for a trial that was cut off: what is
         compared must have been measured side by side.
         """
         statement = (

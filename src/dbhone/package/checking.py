@@ -85,7 +85,7 @@ class EnclosedExperiment(_Values):
     private: str = "the package has no experiment"
 
 
-class Measurement(_Values):
+class StatedMeasurement(_Values):
     """Which subject was measured, of which build, and by what."""
 
     subject: str
@@ -106,7 +106,7 @@ class Stated(_Values):
         validation_alias=AliasPath(PROVENANCE, "runDetails", "metadata", "invocationId")
     )
     outcome: Annotated[Outcome, BeforeValidator(outcome_of)] = Field(validation_alias=VERIFICATION)
-    measurement: Measurement | None = Field(default=None, validation_alias=MEASUREMENT)
+    measurement: StatedMeasurement | None = Field(default=None, validation_alias=MEASUREMENT)
     differing: tuple[str, ...] | None = Field(
         default=None, validation_alias=AliasPath(REPRODUCTION, "differing")
     )

@@ -1,4 +1,4 @@
-"""What goes into a package besides its proof: the build's files, licences and a README."""
+"""What a package deploys: the build's files and their licences."""
 
 from __future__ import annotations
 

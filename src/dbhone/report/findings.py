@@ -6,15 +6,13 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from dbhone.analysis.comparison import analyse
-from dbhone.analysis.gravity import by_gravity
 from dbhone.analysis.history import History, Lineage
 from dbhone.analysis.indirect import ONE_RUN, Links
 from dbhone.analysis.joinable_run import joinable
 from dbhone.analysis.joining import Joined, join
 from dbhone.analysis.sample_size import SampleSize, needs
+from dbhone.analysis.severity import by_severity
 from dbhone.analysis.trust import Trust, left_out, trust, trusted_subjects
 from dbhone.analysis.verdict import Analysis, Summary, find_best, find_winner
 from dbhone.analysis.warnings import (
@@ -34,7 +32,6 @@ from dbhone.measurement.metric import (
     PEAK_MEMORY,
     SYSTEM_SECONDS,
     THROUGHPUT,
-    Metric,
 )
 from dbhone.measurement.record import Code, Role, Run, Subject, Warning
 from dbhone.measurement.sample_array import SampleArray
@@ -131,7 +128,7 @@ def findings_of_joined(runs: Sequence[tuple[Run, SampleArray]]) -> Findings:
         analysis,
         whole.lineage,
         history=history_of(whole.run, whole.everything, whole.lineage),
-        every=by_gravity((*of_whole, *_of_parts(whole, alone, of_whole), _how(whole))),
+        every=by_severity((*of_whole, *_of_parts(whole, alone, of_whole), _how(whole))),
         parts=dict(_trust_of_parts(whole, alone)),
         origins=tuple(
             Origin(run=one_part.run, blocks=analysis.blocks)
@@ -276,7 +273,7 @@ def unmeasured(
 
     ``drawn`` are the median series that were made from what was ``observed``.
     """
-    if not _known(samples, THROUGHPUT):
+    if not samples.has(THROUGHPUT):
         return ()
     missing = [*_metrics(run, samples), *_median_series(run, observed, drawn)]
     if not missing:
@@ -287,12 +284,8 @@ def unmeasured(
 def _metrics(run: Run, samples: SampleArray) -> Iterator[str]:
     metrics = (*_OF_ALL, *_OF_SERVERS) if serves(run.steps) else _OF_ALL
     for metric in metrics:
-        if not _known(samples, metric):
+        if not samples.has(metric):
             yield f"{metric.title}{_WHY.get(metric.name, '')}"
-
-
-def _known(samples: SampleArray, metric: Metric) -> bool:
-    return bool(np.isfinite(samples.of(metric)).any())
 
 
 def _median_series(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dbhone.measurement.record import Code, Role, Run, RunState
+from dbhone.measurement.record import Code, Role, Run, RunState, StopReason
 from dbhone.report.wording import joined
 
 
 def why(run: Run) -> str:
     """Return the headline."""
     identical = [each.text for each in run.warnings if each.code == Code.IDENTICAL]
-    if run.stopped_by == Code.IDENTICAL and identical:
+    if run.stopped_by == StopReason.IDENTICAL and identical:
         return f"Nothing was measured, since {joined(identical)}."
     yet = " yet" if run.state is RunState.RUNNING else ""
     reason = run.unfinished or "the run ended before its first block was over"
@@ -41,7 +41,7 @@ def _next(run: Run) -> str:
                 f"'hone show {run.id}' says how far it is;"
                 f" 'hone resume {run.id}' continues it if it was cut off."
             )
-        case RunState.DONE if run.stopped_by == "budget":
+        case RunState.DONE if run.stopped_by == StopReason.BUDGET:
             return f"'hone resume {run.id}' with a larger --budget measures more."
         case _:
             return way_on(run)

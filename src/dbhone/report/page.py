@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dbhone.analysis.ceiling import overall_ceiling
-from dbhone.analysis.gravity import CONTROL_CODES
 from dbhone.analysis.history import History
 from dbhone.analysis.indirect import Links
 from dbhone.analysis.judged_steps import judged_steps
 from dbhone.analysis.levels import Level, find_levels
 from dbhone.analysis.sample_size import SampleSize
+from dbhone.analysis.severity import CONTROL_CODES
 from dbhone.analysis.trust import Trust, TrustGrade
 from dbhone.analysis.verdict import Analysis, Summary, overall
 from dbhone.measurement.record import Run, RunState, Step, Subject, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.series import Observation
-from dbhone.report import sections
+from dbhone.report import run_tables
 from dbhone.report.context import ReportContext, report_context
 from dbhone.report.findings import Findings, Origin, findings_of, findings_of_joined, unmeasured
 from dbhone.report.headline import headline
@@ -35,7 +35,7 @@ from dbhone.report.wording import format_ratio, joined, legend, told_together
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Everything that a report shows; ``page_sections`` makes its tables, of the ``context``.
+    """Everything that a report shows; ``sections`` makes its tables, of the ``context``.
 
     ``alerts`` stand before all else, ``footnotes`` after the tables; ``legend`` is empty if
     there is no figure. ``history`` is None if the run is none, ``winner`` if there is none;
@@ -101,7 +101,7 @@ class Page:
 
     @property
     def title(self) -> str:
-        """Return the run's title with its number, or those of the runs that it joins."""
+        """The run's title with its number, or those of the runs that it joins."""
         return f"{self.run.title} ({self.runs})"
 
     @property
@@ -117,12 +117,12 @@ class Page:
 
     @property
     def numbers(self) -> str:
-        """Return the numbers of the runs that the page is of, as a command takes them."""
+        """The numbers of the runs that the page is of, as a command takes them."""
         return " ".join(str(origin.run.id) for origin in self.origins)
 
     @property
     def winner_title(self) -> str:
-        """Return the winner's name with the levers that it won with; empty without a winner."""
+        """The winner's name with the levers that it won with; empty without a winner."""
         if self.winner is None:
             return ""
         levers = ", ".join(self.winner.levers)
@@ -184,10 +184,10 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         why_no_winner=why_no_winner,
         alerts=alerts,
         footnotes=footnotes,
-        control_note=sections.control_note(context),
-        method=sections.method_note(context),
+        control_note=run_tables.control_note(context),
+        method=run_tables.method_note(context),
         legend=legend(analysis, findings.run.controls),
-        summary=sections.summary_table(context),
+        summary=run_tables.summary_table(context),
         history=history,
         observations=observations,
         server_sections=server_parts,

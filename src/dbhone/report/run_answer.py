@@ -15,7 +15,7 @@ from dbhone.analysis.verdict import (
     overall,
     possible_range,
 )
-from dbhone.measurement.record import Code, Role, Run, Subject
+from dbhone.measurement.record import Code, Role, Run, StopReason, Subject
 from dbhone.report.context import serves, short_names
 from dbhone.report.headline import BY_THE_CONTROL, LEAST_TOLD
 from dbhone.report.page import Page
@@ -181,7 +181,7 @@ def _of_what_is_left_open(
 
 def _more(run: Run) -> str:
     """Return how more can be known."""
-    if run.stopped_by == "target":
+    if run.stopped_by == StopReason.TARGET:
         return "a smaller --target measures more"
     return f"'hone resume {run.id} --budget {whole_minutes(2 * run.seconds)}' measures more"
 

@@ -12,7 +12,7 @@ from dbhone.report.latencies import latency_table, seconds_table
 from dbhone.report.operations import operations_table
 from dbhone.report.page import Page
 from dbhone.report.published_comparison import published_table
-from dbhone.report.sections import metrics_table, portion_table, spread_table, subject_table
+from dbhone.report.run_tables import metrics_table, portion_table, spread_table, subject_table
 from dbhone.report.server_series import server_series_note
 from dbhone.report.settings import defaults_table, settings_table
 from dbhone.report.steps import metric_tables, statement_table, step_table

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from dbhone.analysis.verdict import Direction
 from dbhone.report.page import Page
-from dbhone.report.page_sections import sections
+from dbhone.report.sections import sections
 from dbhone.report.table import Cell, Table, plain
 from dbhone.report.wording import compiler
 from dbhone.safe_text import printable

@@ -12,7 +12,7 @@ from pathlib import Path
 from dbhone import process
 from dbhone.account import Tenant
 from dbhone.command import Command
-from dbhone.errors import DriverError, NoSpaceError, database_says_disk_full
+from dbhone.errors import DriverError, HoneError, NoSpaceError, database_says_disk_full
 from dbhone.measurement import perf_events, process_stats
 from dbhone.sandbox import Sandbox
 from dbhone.workload.drivers.base import Chunk, Driver, DriverReport, DriverRequest
@@ -28,21 +28,34 @@ _IO_ERROR = "disk I/O error"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverResult:
-    """What a driver did. ``failure`` says why there is no ``report``, ``hint`` what to do."""
+    """What a driver did: the ``outcome`` is its report, or why there is none."""
 
     argv: tuple[str, ...]
     output: bytes
     seconds: float
     cpu_seconds: float
-    report: DriverReport | None
-    failure: str | None
-    hint: str | None = None
+    outcome: DriverReport | HoneError
+
+    @property
+    def report(self) -> DriverReport | None:
+        """The report, None if there is none."""
+        return self.outcome if isinstance(self.outcome, DriverReport) else None
+
+    @property
+    def error(self) -> HoneError | None:
+        """Why there is no report, None if there is one."""
+        return self.outcome if isinstance(self.outcome, HoneError) else None
+
+    @property
+    def failure(self) -> str | None:
+        """The error in words."""
+        return None if self.error is None else self.error.text_with_log
 
     def require_report(self) -> DriverReport:
-        """Return the report; raise DriverError if there is none."""
-        if self.report is None:
-            raise DriverError(self.failure or "the driver failed", hint=self.hint)
-        return self.report
+        """Return the report; raise what stands in its place."""
+        if isinstance(self.outcome, HoneError):
+            raise self.outcome
+        return self.outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,20 +259,17 @@ class _UsageRecorder:
     ) -> DriverResult:
         """Return what a run measured that has finished, and ran for this many ``seconds``."""
         self._end(finished)
-        report: DriverReport | None = None
-        error: DriverError | None = None
+        outcome: DriverReport | HoneError
         try:
-            report = _report(command, finished, tuple(self.chunks))
-        except DriverError as raised:
-            error = raised
+            outcome = _report(command, finished, tuple(self.chunks))
+        except DriverError as error:
+            outcome = error
         return DriverResult(
             argv=process_command.argv,
             output=finished.output,
             seconds=seconds,
             cpu_seconds=finished.cpu_seconds,
-            report=report,
-            failure=error.message if error else None,
-            hint=error.hint if error else None,
+            outcome=outcome,
         )
 
     def _end(self, finished: process.Finished) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from dbhone.account import own
 from dbhone.command import Command
-from dbhone.errors import DriverError
+from dbhone.errors import DriverError, HoneError
 from dbhone.measurement import process_stats
 from dbhone.process import Finished, Process
 from dbhone.untrusted_files import read_untrusted
@@ -45,21 +45,18 @@ def drive_counting(command: DriverCommand, folder: Path) -> DriverResult:
     subject.
     """
     began = time.monotonic()
-    report: DriverReport | None = None
-    error: DriverError | None = None
+    outcome: DriverReport | HoneError
     with PausableClient(command, folder) as client:
         try:
-            report = _counted(client, command)
-        except DriverError as raised:
-            error = raised
+            outcome = _counted(client, command)
+        except DriverError as error:
+            outcome = error
         return DriverResult(
             argv=client.argv,
             output=client.printed(),
             seconds=time.monotonic() - began,
             cpu_seconds=client.total_cpu_seconds,
-            report=report,
-            failure=error.message if error else None,
-            hint=error.hint if error else None,
+            outcome=outcome,
         )
 
 

@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from dbhone.errors import MachineError, SettingsError
-from dbhone.experiment.declaration.levers import apply_levers, cache_bytes, lacking, uses_huge_pages
+from dbhone.experiment.declaration.levers import (
+    apply_levers,
+    cache_bytes,
+    levers_refusal,
+    uses_huge_pages,
+)
 from dbhone.experiment.declaration.load import parse
 from dbhone.experiment.declaration.model import Experiment, SubjectDeclaration
 from dbhone.instance import applied_levers
@@ -47,7 +52,7 @@ def declared(name: str, text: str = TEXT) -> tuple[Experiment, SubjectDeclaratio
 
 def test_what_the_machine_has_is_pulled() -> None:
     experiment, subject = declared("jemalloc")
-    assert lacking(experiment, subject) is None
+    assert levers_refusal(experiment, subject) is None
     applied = apply_levers(experiment, subject)
     assert applied.environment() == {"LD_PRELOAD": "/lib/jemalloc"}
     assert applied.whole.cpus == frozenset({0, 1})
@@ -58,14 +63,14 @@ def test_a_subject_without_levers_asks_for_nothing() -> None:
 
 
 def test_what_the_machine_lacks_is_told_with_the_lever() -> None:
-    error = lacking(*declared("far"))
+    error = levers_refusal(*declared("far"))
     assert isinstance(error, MachineError)
     assert error.message == "the lever cpus=8: hone cannot use the CPU 8, but 0-3 only"
 
 
 def test_all_subjects_that_lack_a_lever_are_told() -> None:
     experiment = parse(TEXT, name="x.toml")
-    errors = {each.name: lacking(experiment, each) for each in experiment.subjects}
+    errors = {each.name: levers_refusal(experiment, each) for each in experiment.subjects}
     names = [name for name, error in errors.items() if error is not None]
     assert names == ["far", "huge", "twice"]
 
@@ -73,13 +78,13 @@ def test_all_subjects_that_lack_a_lever_are_told() -> None:
 def test_huge_pages_are_counted_for_all_servers_that_have_them() -> None:
     # Each needs 600 MiB, a tenth more, and 320 MiB besides: 490 pages; two do not fit into 900.
     text = TEXT.replace('settings = { huge_pages = "off" }', "levers = []")
-    assert lacking(*declared("huge", text)) is None
-    error = lacking(*declared("huge"))
+    assert levers_refusal(*declared("huge", text)) is None
+    error = levers_refusal(*declared("huge"))
     assert error is not None
     assert "2 servers with a cache of 600.0 MiB would need 980 huge pages" in error.message
     assert error.hint == "reserve them, as root: sysctl vm.nr_hugepages=1080"
     # Cold servers run one after the other.
-    assert lacking(*declared("huge", f'{TEXT}regime = "cold"\n')) is None
+    assert levers_refusal(*declared("huge", f'{TEXT}regime = "cold"\n')) is None
     assert apply_levers(*declared("huge", text)).whole.settings == {"huge_pages": "on"}
 
 
@@ -105,8 +110,8 @@ def test_only_huge_pages_are_reserved_memory() -> None:
 
 def test_a_setting_that_contradicts_a_lever_is_refused() -> None:
     small = TEXT.replace('"600M"', '"100M"')
-    assert lacking(*declared("huge", small)) is None
-    error = lacking(*declared("twice", small))
+    assert levers_refusal(*declared("huge", small)) is None
+    error = levers_refusal(*declared("twice", small))
     assert isinstance(error, SettingsError)
     assert "huge_pages = off contradicts its levers, which want on" in error.message
 
@@ -114,7 +119,7 @@ def test_a_setting_that_contradicts_a_lever_is_refused() -> None:
 def test_a_loose_setting_that_contradicts_a_lever_is_refused_as_well() -> None:
     text = TEXT.replace("postgresql", "mysql").replace('"600M"', '"100M"')
     text = text.replace('huge_pages = "off"', "loose_large-pages = false")
-    assert isinstance(lacking(*declared("twice", text)), SettingsError)
+    assert isinstance(levers_refusal(*declared("twice", text)), SettingsError)
 
 
 @pytest.mark.parametrize(("value", "contradicts"), [("true", False), ("false", True)])
@@ -123,4 +128,4 @@ def test_a_setting_that_says_in_other_letters_what_a_lever_wants_does_not_contra
 ) -> None:
     text = TEXT.replace("postgresql", "mysql").replace('"600M"', '"100M"')
     text = text.replace('huge_pages = "off"', f"large_pages = {value}")
-    assert (lacking(*declared("twice", text)) is not None) is contradicts
+    assert (levers_refusal(*declared("twice", text)) is not None) is contradicts

@@ -212,7 +212,7 @@ def bench(session: Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     monkeypatch.setattr(execute, "BuildService", PretendedService)
     monkeypatch.setattr(BuildEstimator, "absence", lambda *_: None)
     monkeypatch.setattr(execute.Execution, "_absence", lambda *_: None)
-    monkeypatch.setattr(execute, "check_conditions", lambda *_: None)
+    monkeypatch.setattr(execute, "check_can_measure", lambda *_: None)
     monkeypatch.setattr(execute, "Measuring", PretendedMeasuring)
     with Store.open(session.home.database) as store:
         bench = Bench(session, store)

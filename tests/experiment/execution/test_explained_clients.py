@@ -54,8 +54,7 @@ class Servers:
             output=b"",
             seconds=self.seconds,
             cpu_seconds=self.seconds / 10,
-            report=None if self.failure else report,
-            failure=self.failure,
+            outcome=DriverError(self.failure) if self.failure else report,
         )
         return SubjectResult(subject=subject, driver=driver)
 

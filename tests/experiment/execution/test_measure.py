@@ -21,7 +21,7 @@ from dbhone.errors import BudgetSpentError, DriverError, HoneError, MachineError
 from dbhone.experiment.declaration.load import parse
 from dbhone.experiment.declaration.model import Experiment, Servers, Slices
 from dbhone.experiment.execution.builds import BuildService
-from dbhone.experiment.execution.measure import Measuring, check_conditions
+from dbhone.experiment.execution.measure import Measuring, check_can_measure
 from dbhone.experiment.execution.recorder import RunRecorder
 from dbhone.experiment.plan.events import BlockEnded, Event, InvocationStarted, Listener
 from dbhone.experiment.target.embedded_target import EmbeddedTarget
@@ -616,8 +616,10 @@ def test_what_the_machine_cannot_do_is_refused_before_anything_starts(
 
     monkeypatch.setattr(idle_inhibitor, "refusal", lambda: "there is a quota")
     monkeypatch.setattr(page_cache, "check_evictable", keep)
-    check_conditions(parse(GOOD_SERVERS, name="x.toml"), session)
+    check_can_measure(parse(GOOD_SERVERS, name="x.toml"), session)
     with pytest.raises(MachineError, match="the CPUs cannot be kept awake: there is a quota"):
-        check_conditions(parse(f"{GOOD_SERVERS}\n[design]\nawake = true\n", name="x.toml"), session)
+        check_can_measure(
+            parse(f"{GOOD_SERVERS}\n[design]\nawake = true\n", name="x.toml"), session
+        )
     with pytest.raises(MachineError, match="keeps it all"):
-        check_conditions(parse(GOOD_SERVERS.replace("os-cached", "cold"), name="x.toml"), session)
+        check_can_measure(parse(GOOD_SERVERS.replace("os-cached", "cold"), name="x.toml"), session)

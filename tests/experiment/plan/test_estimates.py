@@ -21,7 +21,7 @@ from dbhone.experiment.plan import estimates
 from dbhone.experiment.plan.estimates import BuildEstimator
 from dbhone.experiment.plan.plan import Fetch
 from dbhone.experiment.plan.planning import plan_builds
-from dbhone.experiment.target.target import training_workload
+from dbhone.experiment.target.target import training_inputs
 from dbhone.measurement.record import Role
 from dbhone.session import Session
 from dbhone.source.derive import for_build
@@ -102,7 +102,7 @@ def test_an_instrumented_build_that_two_variants_share_is_kept_for_the_other(
 def test_a_profile_is_kept_for_the_training_that_made_it(
     tree: SourceTree, session: Session, estimator: BuildEstimator
 ) -> None:
-    profile = train(tree, session, "gcc", workload=training_workload(TRAINING))
+    profile = train(tree, session, "gcc", workload=training_inputs(TRAINING))
     assert kept(estimator, subject()) == 2
     builder.make(make_spec(tree, "pgo", pass_=Pass.USE, profile=profile), session, lambda _: None)
     assert kept(estimator, subject()) == 3
@@ -120,14 +120,14 @@ def test_what_is_kept_before_a_step_that_cannot_be_looked_up_counts(
     def unreadable(_: Training) -> object:
         raise UsageError("there is no such script")
 
-    monkeypatch.setattr(estimates, "training_workload", unreadable)
+    monkeypatch.setattr(estimates, "training_inputs", unreadable)
     assert kept(estimator, subject()) == 1
 
 
 def test_a_profile_that_is_gone_is_made_again_and_so_is_what_took_it(
     tree: SourceTree, session: Session, estimator: BuildEstimator
 ) -> None:
-    profile = train(tree, session, "gcc", workload=training_workload(TRAINING))
+    profile = train(tree, session, "gcc", workload=training_inputs(TRAINING))
     builder.make(make_spec(tree, "pgo", pass_=Pass.USE, profile=profile), session, lambda _: None)
     (profile.folder / "profile.json").unlink()
     assert kept(estimator, subject()) == 1

@@ -13,7 +13,7 @@ from typing import cast
 import psutil
 import pytest
 
-from dbhone.errors import ServerError
+from dbhone.errors import DriverError, ServerError
 from dbhone.experiment.declaration.observe import ObserveOptions
 from dbhone.experiment.target.block_servers import BlockServers
 from dbhone.experiment.target.interleaved import InterleavedTrials, Rounds, first_rounds
@@ -97,7 +97,7 @@ class Sleepers:
     def drive(self, server: Up, task: Task) -> DriverResult:
         self.fresh.append(server.name)
         return DriverResult(
-            argv=(), output=b"", seconds=1.0, cpu_seconds=0.0, report=None, failure="pretended"
+            argv=(), output=b"", seconds=1.0, cpu_seconds=0.0, outcome=DriverError("pretended")
         )
 
 

@@ -54,8 +54,7 @@ def result_of(used: UsedBetween | None) -> SubjectResult:
         output=b"",
         seconds=2.1,
         cpu_seconds=0.5,
-        report=DriverReport(version=None, steps=(RESULT,), verification=None),
-        failure=None,
+        outcome=DriverReport(version=None, steps=(RESULT,), verification=None),
     )
     return SubjectResult(subject="rel", driver=driver, used=used)
 

@@ -12,7 +12,7 @@ from dbhone.experiment.target.interleaved import (
     Rounds,
     first_rounds,
     fitting_rounds,
-    slice_seconds,
+    subject_seconds,
 )
 from dbhone.workload.task import Scale
 from dbhone.workload.workload import Workload
@@ -22,8 +22,8 @@ def test_settling_takes_time_that_is_not_counted() -> None:
     scale = Scale(size="smoke", seconds=2.0)
     (task, *_) = Workload(name="sysbench:micro", scale=scale).tasks()
     assert task.run is not None
-    assert slice_seconds(task, interleaved=False) == task.run.seconds == 2.0
-    assert slice_seconds(task, interleaved=True) == pytest.approx(2.4)
+    assert subject_seconds(task, interleaved=False) == task.run.seconds == 2.0
+    assert subject_seconds(task, interleaved=True) == pytest.approx(2.4)
 
 
 def test_slices_are_longer_where_operations_are() -> None:

@@ -11,7 +11,7 @@ import pytest
 from dbhone.experiment.declaration.load import parse
 from dbhone.experiment.declaration.model import Training
 from dbhone.experiment.target.embedded_target import EmbeddedTarget
-from dbhone.experiment.target.target import training_workload
+from dbhone.experiment.target.target import training_inputs
 from dbhone.instance import page_cache
 from dbhone.workload.suite import Regime
 from dbhone.workload.task import Scale
@@ -57,7 +57,7 @@ def test_a_training_in_another_regime_or_with_another_cache_is_another_training(
     )
     scales = [dataclasses.replace(scale, **changed) for changed in changes]
     workloads = [
-        training_workload(Training(workload=dataclasses.replace(usual, scale=each)))
+        training_inputs(Training(workload=dataclasses.replace(usual, scale=each)))
         for each in scales
     ]
     assert all(workloads.count(each) == 1 for each in workloads)
@@ -66,6 +66,6 @@ def test_a_training_in_another_regime_or_with_another_cache_is_another_training(
 def test_what_is_usual_of_a_training_is_not_told_so_that_kept_profiles_are_found() -> None:
     scale = Scale(size="quick", cache_bytes=2**30)
     usual = Workload(name="sysbench:micro", scale=scale, sets=("point-query_range=100",))
-    told = training_workload(Training(workload=usual.for_training("smoke")))
+    told = training_inputs(Training(workload=usual.for_training("smoke")))
     assert isinstance(told, dict)
     assert told.keys() == {"tasks", "settings", "command", "scripts"}

@@ -12,7 +12,7 @@ from dbhone.errors import DriverError, UsageError
 from dbhone.experiment.declaration.load import parse
 from dbhone.experiment.declaration.model import Training, TrainingCommand
 from dbhone.experiment.target.server_pool import ServerPool, ServerSpec
-from dbhone.experiment.target.target import training_workload
+from dbhone.experiment.target.target import training_inputs
 from dbhone.experiment.target.targets import target_class
 from dbhone.home import Home
 from dbhone.instance.server import Server
@@ -73,9 +73,9 @@ def test_a_changed_script_changes_what_is_trained(tmp_path: Path) -> None:
     script = tmp_path / "train.sh"
     script.write_text("true")
     training = training_of(EXPERIMENT, tmp_path)
-    before = training_workload(training)
+    before = training_inputs(training)
     script.write_text("false")
-    assert training_workload(training) != before
+    assert training_inputs(training) != before
 
 
 def test_an_embedded_dbms_has_no_server_for_a_command() -> None:

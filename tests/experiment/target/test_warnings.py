@@ -12,11 +12,11 @@ from dbhone.experiment.declaration.load import parse
 from dbhone.experiment.target.warnings import (
     ServerSetup,
     changed_settings,
-    conditions_notes,
     failure_notes,
     host_noise_notes,
     hybrid_notes,
     settings_notes,
+    setup_notes,
     slice_notes,
     stall_notes,
 )
@@ -161,10 +161,10 @@ PLAIN = parse(GOOD_SERVERS, name="x.toml")
 
 
 def test_a_footnote_names_the_conditions() -> None:
-    assert codes(conditions_notes(AWAKE)) == ["awake"]
-    assert codes(conditions_notes(COLD)) == ["cold"]
-    assert codes(conditions_notes(ONE)) == ["one-server"]
-    assert list(conditions_notes(PLAIN)) == []
+    assert codes(setup_notes(AWAKE)) == ["awake"]
+    assert codes(setup_notes(COLD)) == ["cold"]
+    assert codes(setup_notes(ONE)) == ["one-server"]
+    assert list(setup_notes(PLAIN)) == []
 
 
 def test_cpus_of_several_kinds_are_told_with_what_keeps_to_the_fastest() -> None:

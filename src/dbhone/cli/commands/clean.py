@@ -20,7 +20,7 @@ from dbhone.errors import MachineError, UsageError
 from dbhone.files import tree_size
 from dbhone.home import Home, check_home
 from dbhone.host_lock import hold_host_lock, waiting_line
-from dbhone.measurement.record import RunState, Subject
+from dbhone.measurement.record import RunState, StopReason, Subject
 from dbhone.measurement.store import Store
 from dbhone.report.page import build_page
 from dbhone.session import guarded, in_use, is_alive
@@ -144,7 +144,7 @@ def _needs(store: Store) -> Iterator[_Need]:
             yield _Need(run=run.id, continued=True, subjects=run.subjects)
             continue
         page = build_page(run, store.samples(run.id))
-        if run.stopped_by == "budget" and page.needs.verdict_blocks:
+        if run.stopped_by == StopReason.BUDGET and page.needs.verdict_blocks:
             yield _Need(run=run.id, continued=True, subjects=run.subjects)
         elif page.winner is not None and run.base is not None:
             yield _Need(run=run.id, continued=False, subjects=(page.winner, run.base))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from rich.table import Table
 
-from dbhone.analysis.gravity import CONTROL_CODES
+from dbhone.analysis.severity import CONTROL_CODES
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import Task, hone_command

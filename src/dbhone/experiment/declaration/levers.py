@@ -14,7 +14,7 @@ from dbhone.instance.memory import Yardstick, cache_bytes_of, memory_for
 from dbhone.workload.workload import Workload
 
 
-def lacking(experiment: Experiment, subject: SubjectDeclaration) -> HoneError | None:
+def levers_refusal(experiment: Experiment, subject: SubjectDeclaration) -> HoneError | None:
     """Return why the subject's levers are not available here, None if they are."""
     for word in subject.levers:
         unavailable = applied_levers.refusal((word,), _context(experiment, subject, word))

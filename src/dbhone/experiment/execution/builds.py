@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -43,7 +44,7 @@ from dbhone.experiment.plan.plan import (
     Train,
 )
 from dbhone.experiment.plan.planning import plan_builds
-from dbhone.experiment.target.target import BuildResult, TrainingJob, training_workload
+from dbhone.experiment.target.target import BuildResult, TrainingJob, training_inputs
 from dbhone.experiment.target.targets import target_class
 from dbhone.host_lock import hold_host_lock, waiting_line
 from dbhone.instance import ready_made
@@ -264,35 +265,26 @@ class BuildService:
         )
 
     def _profile(self, step: Compile | PostLink) -> Profile | None:
-        return self._trained(step.needs[-1]) if step.pass_.takes_profile else None
+        return self._profile_of(step.needs[-1]) if step.pass_.takes_profile else None
 
-    def _trained(self, makes: str) -> Profile:
+    def _profile_of(self, makes: str) -> Profile:
         result = self._results[makes]
         assert isinstance(result, Profile)
         return result
 
     def _train(self, step: Train) -> bool:
-        build, tree = self.build(step.needs[0]).build, self.build(step.needs[0]).tree
-        check_trainable(step.training, tree.path)
-        workload = training_workload(step.training)
-        known = profile.find_profile(self.session.home, build, workload)
+        """Train an instrumented build, and keep the profile. Return whether there was one."""
+        instrumented = self.build(step.needs[0])
+        check_trainable(step.training, instrumented.tree.path)
+        inputs = training_inputs(step.training)
+        find = partial(profile.find_profile, self.session.home, instrumented.build, inputs)
+        known = find()
         if known is not None:
             self._results[step.makes] = known
             return True
-        with self.exclusive():
-            self._results[step.makes] = self._make_profile(step, build, workload)
+        with self.exclusive():  # Another hone may have trained it meanwhile.
+            self._results[step.makes] = find() or self._make_profile(step, instrumented, inputs)
         return False
-
-    def _make_profile(self, step: Train, build: Build, workload: object) -> Profile:
-        """Train an instrumented build; return the profile, checked and kept.
-
-        If another hone has trained it meanwhile, return that one's.
-        """
-        known = profile.find_profile(self.session.home, build, workload)
-        if known is not None:
-            return known
-        with self._counters_folder(build) as folder:
-            return self._trained_profile(step, build, workload, folder)
 
     @contextlib.contextmanager
     def _counters_folder(self, build: Build) -> Iterator[Path]:
@@ -303,33 +295,35 @@ class BuildService:
         with self.session.fixed_workdir(counters_name(build.digest)) as folder:
             yield folder
 
-    def _trained_profile(
-        self, step: Train, build: Build, workload: object, folder: Path
-    ) -> Profile:
-        compiler = self.compiler(step.inputs.compiler)
-        earlier = self._trained(step.needs[1]).input_path if len(step.needs) > 1 else None
-        counters = counters_of_build(build, compiler, folder, self.session, earlier)
-        job = TrainingJob(
-            build=build,
-            plain=self.build(step.needs[0]).linked or build,
-            training=step.training,
-            counters=counters,
-        )
-        began, clock = time.time(), time.monotonic()
-        try:
-            iterations = target_class(step.training.workload).train(job, self.session, self.detail)
-            return profile.collect(
-                build,
-                counters,
-                workload,
-                self.session,
-                began=began,
-                trained_on=step.training.trained_on,
-                seconds=time.monotonic() - clock,
-                iterations=iterations,
+    def _make_profile(self, step: Train, instrumented: BuildResult, inputs: object) -> Profile:
+        build, compiler = instrumented.build, self.compiler(step.inputs.compiler)
+        earlier = self._profile_of(step.needs[1]).input_path if len(step.needs) > 1 else None
+        with self._counters_folder(build) as folder:
+            counters = counters_of_build(build, compiler, folder, self.session, earlier)
+            job = TrainingJob(
+                build=build,
+                plain=instrumented.linked or build,
+                training=step.training,
+                counters=counters,
             )
-        except UntrustedFileError as error:
-            raise ProfileError(f"what was trained wrote no counters: {error.message}") from error
+            target = target_class(step.training.workload)
+            began, clock = time.time(), time.monotonic()
+            try:
+                iterations = target.train(job, self.session, self.detail)
+                return profile.collect(
+                    build,
+                    counters,
+                    inputs,
+                    self.session,
+                    began=began,
+                    trained_on=step.training.trained_on,
+                    seconds=time.monotonic() - clock,
+                    iterations=iterations,
+                )
+            except UntrustedFileError as error:
+                raise ProfileError(
+                    f"what was trained wrote no counters: {error.message}"
+                ) from error
 
     def detail(self, text: str) -> None:
         """Tell what is being done within a step."""

@@ -34,7 +34,7 @@ from dbhone.experiment.declaration.model import Experiment, SubjectDeclaration
 from dbhone.experiment.execution.builds import BuildService
 from dbhone.experiment.execution.earlier_sessions import EarlierSessions, progress_of, users_files
 from dbhone.experiment.execution.expected_answers import ExpectedAnswers
-from dbhone.experiment.execution.measure import Measuring, check_conditions
+from dbhone.experiment.execution.measure import Measuring, check_can_measure
 from dbhone.experiment.execution.participants import Participants, nothing_to_compare
 from dbhone.experiment.execution.recorder import RunRecorder, StepReport, StepReporter, telling
 from dbhone.experiment.execution.subject_record import (
@@ -72,13 +72,13 @@ from dbhone.experiment.target.target import (
 from dbhone.experiment.target.targets import target_class
 from dbhone.experiment.target.warnings import (
     MEASURED,
-    conditions_notes,
     failed_test_note,
     hybrid_notes,
     measured_notes,
+    setup_notes,
     varying_answers_note,
 )
-from dbhone.measurement.record import Code, Role, Run, RunState, Warning
+from dbhone.measurement.record import Code, Role, Run, RunState, StopReason, Warning
 from dbhone.measurement.store import Store
 from dbhone.session import Session
 from dbhone.units import listed
@@ -132,10 +132,11 @@ class Execution:
         self._participants = Participants(experiment, self._recorder, measured)
         self._asked: set[tuple[object, ...]] = set()
         """Whose servers were asked for the settings that they have."""
+        self._builds: dict[str, BuildResult] = {}
         self._made_target: Target | None = None
         self._expected: ExpectedAnswers | None = None
         self._schedule: Schedule | None = None
-        self._stopped_by = ""
+        self._stopped_by = StopReason.BUDGET
         self._identical = set[str]()
         """The candidates that are byte for byte the base."""
 
@@ -232,7 +233,7 @@ class Execution:
                     self._verify(step.subject, step.grade)
             case Calibrate() | Measure() if self._is_answered():
                 report.note = "nothing differs"
-                self._stopped_by = Code.IDENTICAL
+                self._stopped_by = StopReason.IDENTICAL
             case Calibrate():
                 with self._service.exclusive():
                     self._schedule = self._target.schedule()
@@ -247,7 +248,7 @@ class Execution:
         self._recorder.note(f"{name} is broken and takes no part: {reason}")
 
     def _check_machine(self, step: CheckMachine) -> None:
-        check_conditions(self._experiment, self._session)
+        check_can_measure(self._experiment, self._session)
         if self._experiment.verification is not None:
             dbms = self._experiment.base.inputs.dbms
             check_needs(dbms, self._experiment.verification, test_harness(self._service))
@@ -277,17 +278,16 @@ class Execution:
     def _describe_built(self, step: PlanStep, plan: Plan) -> str:
         """Keep what the subjects are whose build a step has made; return a note on its profile."""
         names = [name for name in self._participants.of(step) if plan.builds[name] == step.makes]
-        note = ""
+        if not names:
+            return ""
+        result = self._service.build(step.makes)
         for name in names:
-            result = self._service.build(step.makes)
             self._earlier.check_build(name, result.build)
             self._recorder.withdraw(Code.LEFT_OUT, name)
             self._describe(name, result)
             self._recorder.warn(*profile_warnings(name, result.build))
-            note = profile_note(result.build)
-        if names:
-            self._check_requested_settings(self._subjects[names[0]], result.build)
-        return note
+        self._check_requested_settings(self._subjects[names[0]], result.build)
+        return profile_note(result.build)
 
     def _check_requested_settings(self, built: SubjectDeclaration, build: Build) -> None:
         """Refuse settings that servers of this source lack, before more of them are built."""
@@ -418,13 +418,13 @@ class Execution:
         kept = self._session.home.verifications / self._builds[name].build.digest
         return None if reason is None else f"{reason} (results: {kept})"
 
-    def _measure(self, subjects: tuple[str, ...], plan: Plan) -> str:
+    def _measure(self, subjects: tuple[str, ...], plan: Plan) -> StopReason:
         """Measure the subjects that are sound; return why it ended."""
         absent = self._participants.reasons
         if not set(subjects).intersection(self._experiment.compared):
             raise nothing_to_compare(self._experiment, absent)
         schedule = self._schedule or self._target.schedule()
-        self._recorder.warn(*conditions_notes(self._experiment))
+        self._recorder.warn(*setup_notes(self._experiment))
         self._recorder.warn(*hybrid_notes(self._target.usable_cpus(), fastest_cpus()))
         copying = copying_seconds(plan.steps)
         measuring = Measuring(

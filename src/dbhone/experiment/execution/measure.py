@@ -30,7 +30,7 @@ from dbhone.experiment.target.trial import Trial
 from dbhone.instance import idle_inhibitor, page_cache
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Role
+from dbhone.measurement.record import Role, StopReason
 from dbhone.session import Session
 from dbhone.units import whole_minutes
 from dbhone.workload.drive import DriverResult
@@ -41,7 +41,7 @@ _LEAST_TIMEOUT = 60.0
 _TIMEOUT_FACTOR = 30
 
 
-def check_conditions(experiment: Experiment, session: Session) -> None:
+def check_can_measure(experiment: Experiment, session: Session) -> None:
     """Raise MachineError if this machine cannot measure under the experiment's conditions."""
     if experiment.workload.cold:
         page_cache.check_evictable(session.workdir("cold"))
@@ -99,8 +99,8 @@ class Measuring:
         events = {name: target.driver.distinct_events(task) for name, task in self._tasks.items()}
         self._events = {name: count for name, count in events.items() if count is not None}
 
-    def run(self) -> str:
-        """Measure; return why it ended: ``target``, ``clear``, ``blocks`` or ``budget``.
+    def run(self) -> StopReason:
+        """Measure; return why it ended.
 
         Raises BudgetSpentError if too little is left for one block, DriverError if the base cannot
         be measured or nothing is left to compare with it.
@@ -131,21 +131,21 @@ class Measuring:
 
     # When to stop
 
-    def _reason_to_stop(self, block: int, analysis: Analysis | None) -> str | None:
+    def _reason_to_stop(self, block: int, analysis: Analysis | None) -> StopReason | None:
         if block >= self._design.max_blocks:
-            return "blocks"
+            return StopReason.BLOCKS
         if analysis is not None and block >= self._design.min_blocks:
             if precision(analysis) <= self._design.target:
-                return "target"
+                return StopReason.TARGET
             if self.experiment.stop_early and is_clear(
                 analysis, self._candidates(), self.experiment.tolerance
             ):
-                return "clear"
+                return StopReason.CLEAR
         if self.recorder.left() >= self._block_seconds:
             return None
         if block == 0:
             raise self._spent_budget()
-        return "budget"
+        return StopReason.BUDGET
 
     def _spent_budget(self) -> BudgetSpentError:
         blocks, block_seconds = self._design.min_blocks, self._block_seconds
@@ -349,13 +349,14 @@ class Measuring:
 
     def _count_failure(self, set_name: str, subject: str, result: DriverResult) -> None:
         """Count an invocation; a subject that failed twice in a row takes no further part."""
-        failed = result.failure is not None
-        too_often = self._failures.count(subject, set_name, failed=failed)
-        if not failed:
+        error = result.error
+        too_often = self._failures.count(subject, set_name, failed=error is not None)
+        if error is None:
             return
-        self.recorder.note(f"{subject} failed on {set_name}: {result.failure}")
+        self.recorder.note(f"{subject} failed on {set_name}: {error.text_with_log}")
         if too_often:
-            self._break(subject, f"it failed on {set_name} again: {result.failure}", result.hint)
+            reason = f"it failed on {set_name} again: {error.text_with_log}"
+            self._break(subject, reason, error.hint)
 
     def _break(self, subject: str, reason: str, hint: str | None) -> None:
         """Let a subject take no further part; raise DriverError if nothing to compare is left."""

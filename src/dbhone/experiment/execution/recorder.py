@@ -110,7 +110,7 @@ class RunRecorder(Notes):
 
 
 def telling(session: Session, listen: Listener) -> Listener:
-    """Return a listener that tells those outside, too, which piece of work has begun."""
+    """Return a listener that also writes the session's activity, which other hones read."""
 
     def hear(event: Event) -> None:
         if isinstance(event, Began):

@@ -6,7 +6,7 @@ from dbhone.errors import UsageError
 from dbhone.experiment.declaration.model import Experiment
 from dbhone.home import Home
 from dbhone.measurement.machine import read_machine
-from dbhone.measurement.record import Code, Run, RunState, Warning
+from dbhone.measurement.record import Code, Run, RunState, StopReason, Warning
 from dbhone.measurement.store import NewRun, Store
 from dbhone.own_version import own_version
 from dbhone.session import Session, is_alive
@@ -83,7 +83,7 @@ def check_machine(run: Run, home: Home) -> None:
 def _check_raised(run: Run, budget: float | None) -> None:
     """Refuse to continue a complete run, unless a larger budget lets it measure more."""
     report = f"'hone report {run.id}' shows what it found"
-    if run.stopped_by != "budget":
+    if run.stopped_by != StopReason.BUDGET:
         raise UsageError(f"run {run.id} is complete", hint=report)
     if budget is None or budget <= run.seconds:
         raise UsageError(

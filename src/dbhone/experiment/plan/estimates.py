@@ -23,7 +23,7 @@ from dbhone.compilation.transforms.base import Pass, Slot
 from dbhone.dbms.base import Phase, load_dbms
 from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import HoneError, SourceError, ToolError
-from dbhone.experiment.declaration.levers import lacking
+from dbhone.experiment.declaration.levers import levers_refusal
 from dbhone.experiment.declaration.model import Experiment, SubjectDeclaration
 from dbhone.experiment.plan.data_costs import DataEstimator
 from dbhone.experiment.plan.plan import (
@@ -35,14 +35,14 @@ from dbhone.experiment.plan.plan import (
     TakeReadyMade,
     Train,
 )
-from dbhone.experiment.target.target import training_workload
+from dbhone.experiment.target.target import training_inputs
 from dbhone.home import Home
 from dbhone.instance import ready_made
 from dbhone.source.derive import find_unpacked, for_build
 from dbhone.source.tree import SourceTree, last_tree, recall, unchanged_tree
 from dbhone.workload.workload import Workload
 
-_COST = {"o1": 0.75, "o3": 1.3, "lto": 1.25}
+_TIMES_AS_LONG = {"o1": 0.75, "o3": 1.3, "lto": 1.25}
 _INSTRUMENTED = 1.2
 _POST_LINK = 0.08
 _BY_RULES = 3.0
@@ -55,7 +55,7 @@ _READY_MADE_SECONDS = 5.0
 
 
 class BuildEstimator:
-    """Answers the planner's questions from what the home folder holds."""
+    """Answers the planner's questions from what the home folder holds and what this machine has."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -111,7 +111,7 @@ class BuildEstimator:
             return ToolError(reason, hint="'hone doctor' says what to do")
         if not subject.levers:
             return None
-        return lacking(experiment, subject)
+        return levers_refusal(experiment, subject)
 
     def identity(self, inputs: BuildInputs, pass_: Pass) -> str:
         """Return what is the same for two passes of builds that are one and the same build.
@@ -189,7 +189,7 @@ class BuildEstimator:
             case Compile(inputs=inputs, pass_=pass_) | PostLink(inputs=inputs, pass_=pass_):
                 return self._kept_build(inputs, pass_, profile, build)
             case Train(training=training) if build is not None:
-                return find_profile(self._home, build, training_workload(training))
+                return find_profile(self._home, build, training_inputs(training))
         return None
 
     def _kept_build(
@@ -306,7 +306,7 @@ def _effort(inputs: BuildInputs, pass_: Pass) -> float:
     """Return how much longer such a build takes than the plain one of the usual level."""
     if pass_.post_link:
         return _POST_LINK
-    words = math.prod(_COST.get(word, 1.0) for word in inputs.variant.name.split("+"))
+    words = math.prod(_TIMES_AS_LONG.get(word, 1.0) for word in inputs.variant.name.split("+"))
     trains = _INSTRUMENTED if pass_.trains else 1.0
     scope = (_BY_RULES if inputs.packaging else 1.0) * (_ALL_TARGETS if inputs.targets else 1.0)
     return words * trains * scope

@@ -38,7 +38,7 @@ def check_users_data(experiment: Experiment) -> None:
     will not have; what a ready-made server has is seen only when it runs.
     """
     for subject in experiment.subjects:
-        for key, path in _sources(experiment, subject):
+        for key, path in _data_paths(experiment, subject):
             if key == _DUMP:
                 dumps = load_dumps(load_dbms(subject.inputs.dbms).interface)
                 dumps.check(path)
@@ -71,7 +71,7 @@ def _check_extensions(subject: SubjectDeclaration, dump: Path, dumps: Dumps) -> 
         )
 
 
-def _sources(experiment: Experiment, subject: SubjectDeclaration) -> Iterator[tuple[str, Path]]:
+def _data_paths(experiment: Experiment, subject: SubjectDeclaration) -> Iterator[tuple[str, Path]]:
     """Yield the dumps and data directories that a subject is measured on and trained on."""
     yield from experiment.workload.scale.paths.items()
     if subject.training is not None:

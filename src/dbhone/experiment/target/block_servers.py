@@ -21,14 +21,14 @@ from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.server import Server
 from dbhone.measurement import perf_events
 from dbhone.measurement.sampler import Sampler
-from dbhone.measurement.server_usage import ServerUsage, UsedBetween, between, read_usage
+from dbhone.measurement.server_usage import ServerUsage, read_usage, used_between
 from dbhone.session import Notify
 from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunningServer:
+class BlockServer:
     """A server that is up; ``stack`` clears away all that belongs to it."""
 
     stack: contextlib.ExitStack
@@ -43,11 +43,6 @@ class RunningServer:
     def usage(self) -> ServerUsage | None:
         """Return what it used so far, None if that cannot be read."""
         return read_usage(self.server.pid, counter=self.counter)
-
-
-def used_between(before: ServerUsage | None, after: ServerUsage | None) -> UsedBetween | None:
-    """Return what a server used between two readings, None if one of them failed."""
-    return None if before is None or after is None else between(before, after)
 
 
 class BlockServers:
@@ -80,7 +75,7 @@ class BlockServers:
         self._cold = cold
         self._on_start = on_start
         self._block_seed = BlockSeed()
-        self._up: dict[str, RunningServer] = {}
+        self._up: dict[str, BlockServer] = {}
         self._refusals: dict[str, HoneError] = {}
         self._written = False
 
@@ -173,7 +168,7 @@ class BlockServers:
             self.note_trouble(subject, observed.trouble)
         return SubjectResult(subject=subject, driver=result, used=used, observed=observed)
 
-    def running(self, subject: str) -> RunningServer:
+    def running(self, subject: str) -> BlockServer:
         """Return the subject's server; raise ServerError or DriverError if it did not start."""
         if subject in self._refusals:
             raise self._refusals[subject]
@@ -238,6 +233,6 @@ class BlockServers:
             observer = self._observation.observer(name, server)
             if observer is not None:
                 stack.callback(observer.close)
-            self._up[name] = RunningServer(
+            self._up[name] = BlockServer(
                 stack=stack.pop_all(), server=server, counter=counter, observer=observer
             )

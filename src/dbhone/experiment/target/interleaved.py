@@ -40,7 +40,7 @@ slice may fall into a moment in which the whole machine stalled."""
 _LONG_PROBE = 0.5
 """Seconds of each such slice after the first, so that slow operations end in it, too."""
 _SLOWDOWN_FACTOR = 2.0
-"""Slices would have to be this many times as long as before for it to be new."""
+"""Operations are newly slow if slices had to be so many times as long as in the trial before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ def fitting_rounds(first: Rounds, seconds: float, rate: float) -> Rounds | None:
     return Rounds(seconds=seconds / count, count=count) if count >= 2 else None
 
 
-def slice_seconds(task: Task, *, interleaved: bool) -> float:
+def subject_seconds(task: Task, *, interleaved: bool) -> float:
     """Return how long a trial takes a subject, settling included; 0 if it is not known."""
     seconds = task.run.seconds if task.run else 0.0
     if not interleaved:

@@ -151,24 +151,24 @@ class ServerClients:
 
         Clients count by themselves if they can.
         """
-        request = self._request(server, task)
+        command = self._command(server, task)
         if self.driver.can_pause(task):
             folder = self.session.workdir("clients")
             try:
-                result = drive_counting(request, folder)
+                result = drive_counting(command, folder)
             finally:
                 remove_tree(folder)
         else:
-            result = drive(request)
-        if result.failure is not None:
+            result = drive(command)
+        if result.error is not None:
             server.check()
         return result
 
     def client(self, server: Server, task: Task, folder: Path) -> PausableClient:
         """Return a client of the server that can be paused; its files are in ``folder``."""
-        return PausableClient(self._request(server, task), folder)
+        return PausableClient(self._command(server, task), folder)
 
-    def _request(self, server: Server, task: Task) -> DriverCommand:
+    def _command(self, server: Server, task: Task) -> DriverCommand:
         if self._materials is not None:
             task = task.with_materials(self._materials)
         assert task.run is not None

@@ -16,7 +16,7 @@ from dbhone.experiment.declaration.interleaved_sets import interleaved_sets
 from dbhone.experiment.declaration.levers import uses_huge_pages
 from dbhone.experiment.declaration.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.target.block_servers import BlockServers
-from dbhone.experiment.target.interleaved import InterleavedTrials, slice_seconds
+from dbhone.experiment.target.interleaved import InterleavedTrials, subject_seconds
 from dbhone.experiment.target.observer import RunObservation
 from dbhone.experiment.target.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.target.server_specs import pool_of, spec_of
@@ -93,7 +93,7 @@ class ServerTarget(Target):
         by_set = {task.set: task for task in tasks}
         interleaved = interleaved_sets(experiment, by_set)
         driving = sum(
-            slice_seconds(task, interleaved=task.set in interleaved) + _DRIVER_STARTS
+            subject_seconds(task, interleaved=task.set in interleaved) + _DRIVER_STARTS
             for task in (*tasks, *workload.warm_up())
         )
         # To load takes about as long as to write it once more, and a server of its own.
@@ -229,7 +229,7 @@ class ServerTarget(Target):
         return ServerState(settings=chosen.values, defaults=chosen.defaults)
 
     def verify(self, subject: str) -> Answers:
-        """Return the digest of each of a server's answers to a fixed row of queries.
+        """Return the digest of each of a server's answers to a fixed list of queries.
 
         They read and write, on a fresh copy of the loaded data; consistency checks come last.
         Raises ExperimentError for a counter that no subject's server has, once all were asked.
@@ -248,7 +248,7 @@ class ServerTarget(Target):
         tasks = self._scheduled_tasks
         interleaved = interleaved_sets(self.experiment, tasks)
         seconds = {
-            name: slice_seconds(task, interleaved=name in interleaved) + starting
+            name: subject_seconds(task, interleaved=name in interleaved) + starting
             for name, task in tasks.items()
         }
         steps = tuple(step for task in tasks.values() for step in self._steps(task))

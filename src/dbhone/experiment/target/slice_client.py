@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 from dbhone.analysis.rounds import log_rate
 from dbhone.errors import DriverError, HoneError, ServerError
-from dbhone.experiment.target.block_servers import RunningServer, used_between
+from dbhone.experiment.target.block_servers import BlockServer
 from dbhone.experiment.target.trial import SubjectResult
 from dbhone.measurement.record import Slice
 from dbhone.measurement.sampler import SliceSampler
-from dbhone.measurement.server_usage import ServerUsage
+from dbhone.measurement.server_usage import ServerUsage, used_between
 from dbhone.workload.counting import Counts
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.pausable_client import ENDING, PausableClient
@@ -98,7 +98,7 @@ class SliceClient:
     """
 
     def __init__(
-        self, *, name: str, client: PausableClient, running: RunningServer, task: Task
+        self, *, name: str, client: PausableClient, running: BlockServer, task: Task
     ) -> None:
         self.name = name
         self.client = client
@@ -215,6 +215,5 @@ class SliceClient:
             output=self.client.printed(),
             seconds=counts.seconds,
             cpu_seconds=sum(reading.client_cpu for reading in counted),
-            report=counts.report(self.task.set, self.client.parts),
-            failure=None,
+            outcome=counts.report(self.task.set, self.client.parts),
         )

@@ -112,8 +112,8 @@ class Notes:
 class Target(ABC):
     """The builds of one experiment's subjects, as something to verify and to measure.
 
-    To make one chooses what all builds can be requested. Raises UsageError if a version has none of
-    the sets, ToolError if the driver is missing, MachineError if the memory is not enough.
+    Making one finds the sets that all builds have. Raises UsageError if a version has none of them,
+    ToolError if the driver is missing, MachineError if the memory is not enough.
     """
 
     calibrates: ClassVar[bool]
@@ -195,7 +195,7 @@ class Target(ABC):
     def verify(self, subject: str) -> Answers:
         """Return what a subject answers.
 
-        Raises DriverError or ServerError if it cannot be requested or is not sound.
+        Raises DriverError or ServerError if it does not answer, or its data is damaged.
         """
 
     @abstractmethod
@@ -234,7 +234,7 @@ class Target(ABC):
         return frozenset(os.sched_getaffinity(0))
 
     def check(self) -> Mapping[str, HoneError]:
-        """Return, by subject, in what its data contradicts itself after the block's writes."""
+        """Return what is wrong with the subjects' data after the block's writes, by subject."""
         return {}
 
     def tasks(self, scale: Scale) -> dict[str, Task]:
@@ -266,7 +266,7 @@ def training_tasks(training: Training) -> tuple[Task, ...]:
     return tuple(task.with_share_of_time(share) for task, share in zip(tasks, shares, strict=True))
 
 
-def training_workload(training: Training) -> object:
+def training_inputs(training: Training) -> object:
     """Return all that decides what a training runs, in plain values that a digest can be made of.
 
     Raises HoneError for what cannot be read, such as a script that is not there.

@@ -63,14 +63,7 @@ class SubjectResult:
         cls, subject: str, error: HoneError, slices: tuple[Slice, ...] = ()
     ) -> SubjectResult:
         """Return the result of a subject whose server or client failed."""
-        driver = DriverResult(
-            argv=(),
-            output=b"",
-            seconds=0.0,
-            cpu_seconds=0.0,
-            report=None,
-            failure=error.text_with_log,
-        )
+        driver = DriverResult(argv=(), output=b"", seconds=0.0, cpu_seconds=0.0, outcome=error)
         return cls(subject=subject, driver=driver, slices=slices)
 
     @property

@@ -1,6 +1,6 @@
 """The footnotes about how a run was measured: its settings, conditions, slices, and host noise.
 
-Each has a code and a text. All functions are pure but ``conditions_notes``, which asks whether this
+Each has a code and a text. All functions are pure but ``setup_notes``, which asks whether this
 machine can make sandboxes.
 """
 
@@ -87,7 +87,7 @@ MEASURED = (
 """The codes of the warnings that ``measured_notes`` yields."""
 
 
-def conditions_notes(experiment: Experiment) -> Iterator[Warning]:
+def setup_notes(experiment: Experiment) -> Iterator[Warning]:
     """Yield a footnote for each condition that a reader must know."""
     if experiment.workload.cold:
         yield Warning(

@@ -15,7 +15,7 @@ from dbhone.report.drawing import Picture
 from dbhone.report.formats.base import Format
 from dbhone.report.median_series import median_series_picture
 from dbhone.report.page import Page
-from dbhone.report.page_sections import SUMMARY, Section, sections
+from dbhone.report.sections import SUMMARY, Section, sections
 from dbhone.report.sweep import sweeps
 from dbhone.report.table import Table
 from dbhone.report.templating import page_style, templates

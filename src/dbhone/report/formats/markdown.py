@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
-from dbhone.report.page_sections import SUMMARY, sections
+from dbhone.report.sections import SUMMARY, sections
 from dbhone.report.table import Table, plain
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
