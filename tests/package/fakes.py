@@ -19,7 +19,7 @@ class Machine:
 
     A cluster comes up unless the installed version is the ``spoiled`` one. apt does what
     ``simulated`` says that it would, besides. It replaces the server's program, which the cluster
-    goes on to execute until it is restarted.
+    goes on to execute until it is restarted. A package file says what its digests are.
     """
 
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,6 +28,7 @@ class Machine:
         (root / "data" / "PG_VERSION").write_text("15\n")
         (root / "data" / "postmaster.pid").write_text("1234\nmore\n")
         (root / "versions").mkdir()
+        (root / "digests").mkdir()
         (root / "proc" / "1234").mkdir(parents=True)
         process = root / "proc" / "1234" / "exe"
         process.symlink_to(PROGRAM)
@@ -36,8 +37,9 @@ class Machine:
         self.simulated("")
         version = root / "versions" / SERVER
         programs = {
-            "dpkg-deb": 'cat "$2"',
+            "dpkg-deb": '[ "$1" = --info ] && exec sed -n "s/Digests: //p" "$2"; cat "$2"',
             "dpkg-query": f"""cd {root}/versions
+                [ "$1" = --control-show ] && exec cat {root}/digests/"$2"
                 [ $# = 2 ] && exec cat {root}/states
                 [ -e "$3" ] || exit
                 echo "another-one installed 1.0"
@@ -57,6 +59,7 @@ Version: ${{2##*=}}" > "${{2%%=*}}.deb" && exit
                 for word; do case "$word" in *.deb)
                     name=$(sed -n 's/Package: //p' "$word")
                     sed -n 's/Version: //p' "$word" > {root}/versions/"$name"
+                    sed -n 's/Digests: //p' "$word" > {root}/digests/"$name"
                     [ "$name" = {SERVER} ] && ln -sfn "{PROGRAM} (deleted)" {process}
                     [ -e {root}/breaks ] && exit 100;;
                 esac; done

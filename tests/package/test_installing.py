@@ -47,10 +47,16 @@ def checked(
     return Checked(name="server", files=2, key=None, stated=stated, found=None)
 
 
-def package_file(version: str = NEW) -> bytes:
-    """Return a package with three binary packages, which are what dpkg-deb says of them."""
-    bound = f"Depends: libc6, {SERVER} (= {version})\n"
-    texts = {SERVER: "Depends: libpq5 (>= 14~beta2)\n", LANGUAGE: bound, "libpq5": ""}
+def package_file(version: str = NEW, digests: str = "") -> bytes:
+    """Return a package with three binary packages, which are what dpkg-deb says of them.
+
+    ``digests`` are of the files of the server's.
+    """
+    texts = {
+        SERVER: f"Depends: libpq5 (>= 14~beta2)\nDigests: {digests}\n",
+        LANGUAGE: f"Depends: libc6, {SERVER} (= {version})\n",
+        "libpq5": "",
+    }
     entries = [
         Entry(
             name=f"packages/{name}.deb",
@@ -66,8 +72,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return Machine(tmp_path / "machine", monkeypatch)
 
 
-def planned(session: Session, version: str = NEW) -> Replacement:
-    return plan_replacement(package_file(version), checked(), session)
+def planned(session: Session, version: str = NEW, digests: str = "") -> Replacement:
+    return plan_replacement(package_file(version, digests), checked(), session)
 
 
 def test_what_is_installed_is_replaced_and_its_cluster_started_anew(
@@ -250,6 +256,31 @@ def test_where_apt_changed_nothing_there_is_no_way_back_to_go(
     assert "restart" not in machine.told
     assert machine.told.count("--no-remove") == 1
     assert installed_servers(session) == {}
+
+
+def test_another_build_of_the_same_version_is_not_taken_for_the_new_one(
+    machine: Machine, session: Session
+) -> None:
+    """The other package, which both builds have alike, shows no change either."""
+    machine.set_version(OLD, LANGUAGE)
+    install(planned(session, digests="first"), session, print)
+    plan, told = planned(session, digests="second"), machine.told
+    put_program(machine.bin / "apt-get", "exit 100")
+    with pytest.raises(MachineError, match="no package was changed"):
+        install(plan, session, print)
+    assert machine.told == told
+    assert list(installed_servers(session)) == [SERVER]
+
+
+def test_the_originals_come_back_if_the_installed_package_fails_the_second_time(
+    machine: Machine, session: Session
+) -> None:
+    install(planned(session), session, print)
+    plan = planned(session)
+    machine.spoiled(NEW)
+    with pytest.raises(PackageError, match="the originals are restored and running"):
+        install(plan, session, print)
+    assert (machine.version, installed_servers(session)) == (OLD, {})
 
 
 def test_a_break_between_two_packages_leaves_a_way_back(

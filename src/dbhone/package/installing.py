@@ -144,7 +144,7 @@ def _apply_or_go_back(plan: Replacement, kept: Originals, session: Session, noti
         _apply(plan.packages, plan.instances, session, notify)
     except (HoneError, OSError) as error:
         cause = _told(error)
-        if not all(package.is_untouched for package in plan.packages):
+        if not package_manager.are_untouched(plan.packages):
             _go_back(plan, kept, session, notify, cause)
         if not kept.are_away():
             kept.forget()

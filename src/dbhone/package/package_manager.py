@@ -31,6 +31,8 @@ _BROKEN = frozenset({"half-installed", "unpacked", "half-configured"})
 _ABSENT = frozenset({"", "not-installed", "config-files"})
 """What dpkg says of a package that is not there; one that it half configured is there."""
 _INSTALLED = "installed"
+_DIGESTS = "md5sums"
+"""The file of a package with the digests of those that it installs; dpkg keeps it."""
 _TIMEOUT = 1800.0
 
 
@@ -38,12 +40,14 @@ _TIMEOUT = 1800.0
 class BinaryPackage:
     """A binary package in a file, and which version of it is installed, empty for none.
 
-    ``depends`` are the packages that it needs, as its control file has them.
+    ``was_in_place`` says that this was what is in the file, whole. ``depends`` are the packages
+    that it needs, as its control file has them.
     """
 
     name: str
     version: str
     installed: str
+    was_in_place: bool
     file: Path
     depends: tuple[str, ...] = ()
 
@@ -55,13 +59,13 @@ class BinaryPackage:
         fields = dict(line.split(": ", 1) for line in printed.splitlines() if ": " in line)
         if not {"Package", "Version"} <= fields.keys():
             raise PackageError(f"{file.name} is not a binary package")
-        name = fields["Package"]
-        status, version = _state(name)
-        installed = "" if status in _ABSENT else version
+        name, version = fields["Package"], fields["Version"]
+        status, installed = _state(name)
         return cls(
             name=name,
-            version=fields["Version"],
-            installed=installed,
+            version=version,
+            installed="" if status in _ABSENT else installed,
+            was_in_place=(status, installed) == (_INSTALLED, version) and _has_files_of(file, name),
             file=file,
             depends=tuple(fields.get("Depends", "").split(", ")),
         )
@@ -71,14 +75,29 @@ class BinaryPackage:
         return f"{other.name} (= {other.version})" in self.depends
 
     def is_in_place(self) -> bool:
-        """Return whether the version in the file is installed now, whole."""
-        return _state(self.name) == (_INSTALLED, self.version)
-
-    @property
-    def is_untouched(self) -> bool:
-        """Whether the version that was installed still is, whole, and not the one in the file."""
+        """Return whether what is in the file is installed now, whole."""
         now = _state(self.name)
-        return self.version != self.installed and now == (_INSTALLED, self.installed)
+        return now == (_INSTALLED, self.version) and _has_files_of(self.file, self.name)
+
+    def is_untouched(self) -> bool:
+        """Return whether what was installed still is, whole."""
+        whole = _state(self.name) == (_INSTALLED, self.installed)
+        return whole and self.is_in_place() == self.was_in_place
+
+
+def are_untouched(packages: Sequence[BinaryPackage]) -> bool:
+    """Return whether apt has installed none of them; if all are in place, it may have."""
+    all_in_place = all(package.is_in_place() for package in packages)
+    return not all_in_place and all(package.is_untouched() for package in packages)
+
+
+def _has_files_of(package: Path, name: str) -> bool:
+    """Return whether the installed package of this name has the files of the one in a file.
+
+    Two builds of one source have the same version; the digests of their files tell them apart.
+    """
+    installed = process.output_of(("dpkg-query", "--control-show", name, _DIGESTS))
+    return installed == process.output_of(("dpkg-deb", "--info", str(package), _DIGESTS))
 
 
 def _state(name: str) -> tuple[str, str]:
