@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
-from tests.files import put_program
+from dbhone.dbms._postgresql_service import SERVICE
+from dbhone.dbms.postgresql import PLUGIN
+from tests.files import put, put_program
 
-PROGRAM = "/usr/lib/postgresql/15/bin/postgres"
 OLD, NEW = "15.18-1", "15.18-1+hone1"
 _INSTANCES = "dbhone.package.service_instances"
 SERVER, LANGUAGE = "postgresql-15", "postgresql-pltcl-15"
@@ -18,20 +20,18 @@ class Machine:
     """A machine with one package installed, and one cluster that runs.
 
     A cluster comes up unless the installed version is the ``spoiled`` one. apt does what
-    ``simulated`` says that it would, besides. It replaces the server's program, which the cluster
-    goes on to execute until it is restarted. A package file says what its digests are.
+    ``simulated`` says that it would, besides. It replaces the server's ``program``, which the
+    cluster goes on to execute until it is restarted. A package file says what its digests are.
     """
 
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.root, self.bin = root, root / "bin"
+        self.root, self.bin, self.program = root, root / "bin", put(root / "postgres")
         (root / "data").mkdir(parents=True)
         (root / "data" / "PG_VERSION").write_text("15\n")
         (root / "data" / "postmaster.pid").write_text("1234\nmore\n")
         (root / "versions").mkdir()
         (root / "digests").mkdir()
-        (root / "proc" / "1234").mkdir(parents=True)
-        process = root / "proc" / "1234" / "exe"
-        process.symlink_to(PROGRAM)
+        self.executed_by(1234)
         self.set_version(OLD)
         self.spoiled("none")
         self.simulated("")
@@ -60,7 +60,9 @@ Version: ${{2##*=}}" > "${{2%%=*}}.deb" && exit
                     name=$(sed -n 's/Package: //p' "$word")
                     sed -n 's/Version: //p' "$word" > {root}/versions/"$name"
                     sed -n 's/Digests: //p' "$word" > {root}/digests/"$name"
-                    [ "$name" = {SERVER} ] && ln -sfn "{PROGRAM} (deleted)" {process}
+                    [ "$name" = {SERVER} ] && for process in {root}/proc/*; do
+                        ln -sfn "{self.program} (deleted)" "$process/exe"
+                    done
                     [ -e {root}/breaks ] && exit 100;;
                 esac; done
                 [ -e {root}/fails ] || exit 0
@@ -71,7 +73,8 @@ Version: ${{2##*=}}" > "${{2%%=*}}.deb" && exit
                 hold) shift; printf '%s\\n' "$@" >> {root}/held;;
                 esac""",
             "pg_lsclusters": f"cat {root}/clusters",
-            "pg_ctlcluster": f'echo "$@" >> {root}/told; ln -sfn {PROGRAM} {process}',
+            "pg_ctlcluster": f"""
+                echo "$@" >> {root}/told; ln -sfn {self.program} {root}/proc/1234/exe""",
             "pg_isready": f"""
                 [ -z "$PGPORT" ] || exit 3
                 [ -s {root}/answers ] || {{ cmp -s {version} {root}/spoiled && exit 2; exit 0; }}
@@ -86,11 +89,20 @@ Version: ${{2##*=}}" > "${{2%%=*}}.deb" && exit
             put_program(self.bin / name, script)
         monkeypatch.setenv("PATH", f"{self.bin}:/usr/bin:/bin")
         monkeypatch.setattr("dbhone.package.installing.os.geteuid", lambda: 0)
+        service = dataclasses.replace(SERVICE, program=str(self.program))
+        monkeypatch.setattr(PLUGIN, "service", service)
         monkeypatch.setattr(f"{_INSTANCES}._SYSTEMD", root / "no-systemd")
         monkeypatch.setattr(f"{_INSTANCES}._PROC", root / "proc")
         monkeypatch.setattr(f"{_INSTANCES}.sleep", lambda _: None)
         monkeypatch.setattr(f"{_INSTANCES}._SILENCE", 3)
         monkeypatch.setattr(f"{_INSTANCES}._RECOVERY", 6)
+
+    def executed_by(self, pid: int) -> None:
+        """Have a process execute the server's program."""
+        link = self.root / "proc" / str(pid) / "exe"
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.unlink(missing_ok=True)
+        link.symlink_to(self.program)
 
     def clusters(self, *lines: str) -> None:
         (self.root / "clusters").write_text("\n".join(lines) + "\n")

@@ -7,6 +7,8 @@ import dataclasses
 import errno
 import json
 import os
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import pytest
 
 from dbhone import process
 from dbhone.command import Command
+from dbhone.dbms._postgresql_service import SERVICE
 from dbhone.errors import Interrupted, MachineError, PackageError, UsageError
 from dbhone.package import installing
 from dbhone.package.archive import Entry, pack
@@ -26,11 +29,11 @@ from dbhone.package.installing import (
     uninstall,
 )
 from dbhone.package.proof import PROVENANCE, VERIFICATION
-from dbhone.package.service_instances import RunningInstance
+from dbhone.package.service_instances import RunningInstance, unmanaged
 from dbhone.session import Notify, Session
 from dbhone.source.elf import machine_here
 from tests.files import put, put_program
-from tests.package.fakes import LANGUAGE, NEW, OLD, PROGRAM, SERVER, Machine
+from tests.package.fakes import LANGUAGE, NEW, OLD, SERVER, Machine
 from tests.package.packages import BUILD, OUTCOME
 
 
@@ -487,8 +490,48 @@ def test_a_server_that_the_packages_have_restarted_is_not_restarted_again(
     apt = machine.bin / "apt-get"
     apt.write_text(apt.read_text().replace(" (deleted)", ""))
     install(planned(session), session, print)
-    assert str(program.readlink()) == PROGRAM
+    assert program.readlink() == machine.program
     assert "restart" not in machine.told
+
+
+def test_a_server_that_the_distribution_does_not_manage_is_told(
+    machine: Machine, session: Session
+) -> None:
+    """The tests' own process stands for one."""
+    said: list[str] = []
+    machine.executed_by(os.getpid())
+    plan = planned(session)
+    label = f"process {os.getpid()} in {Path.cwd()}"
+    assert [server.label for server in plan.unmanaged] == [label]
+    install(plan, session, said.append)
+    assert said[-1] == f"{label} still executes the old program: have it restarted"
+    machine.executed_by(os.getpid())
+    uninstall(SERVER, session, said.append)
+    assert said.count(said[-1]) == 2
+
+
+def test_a_server_is_known_by_its_program_and_its_children_are_not_servers(tmp_path: Path) -> None:
+    program = Path(shutil.copy("/bin/sh", tmp_path / "postgres"))
+    service = dataclasses.replace(SERVICE, program=str(program))
+    waits = '"$0" -c "echo; read line"; :'
+    with subprocess.Popen(
+        [program, "-c", waits, program],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as shell:
+        assert shell.stdout is not None
+        shell.stdout.readline()
+        (server,) = unmanaged(service, "15", ())
+        assert server.label == f"process {shell.pid} in {tmp_path}"
+        assert not server.executes_replaced()
+        program.unlink()
+        put_program(program)
+        assert server.executes_replaced()
+        assert unmanaged(service, "15", ()) == ()
+        shell.communicate(b"\n")
+    assert not server.executes_replaced()
+    assert server.label == f"process {shell.pid}"
 
 
 def test_stopped_servers_do_not_matter_but_are_told_if_they_are_started(

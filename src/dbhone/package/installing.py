@@ -33,8 +33,10 @@ from dbhone.package.originals import Originals, keep_originals, kept_originals
 from dbhone.package.package_manager import BinaryPackage
 from dbhone.package.service_instances import (
     RunningInstance,
+    UnmanagedServer,
     running,
     started_by_scripts,
+    unmanaged,
 )
 from dbhone.requirements import as_root
 from dbhone.session import Notify, Session
@@ -45,7 +47,8 @@ class Replacement:
     """Packages to install in the place of others.
 
     ``server`` is the one with the server. ``instances`` run now, and have to run then. ``started``
-    are those that the packages' scripts start besides. ``besides`` are the packages that apt
+    are those that the packages' scripts start besides. ``unmanaged`` servers execute the same
+    program, and hone neither restarts nor checks them. ``besides`` are the packages that apt
     installs because these need them. Of ``packages`` the user holds those that are ``held``.
     """
 
@@ -54,6 +57,7 @@ class Replacement:
     server: str
     packages: tuple[BinaryPackage, ...]
     instances: tuple[RunningInstance, ...]
+    unmanaged: tuple[UnmanagedServer, ...] = ()
     started: tuple[str, ...] = ()
     besides: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
@@ -90,6 +94,7 @@ def plan_replacement(file: bytes, checked: Checked, session: Session) -> Replace
         server=server,
         packages=packages,
         instances=instances,
+        unmanaged=unmanaged(service, series, instances),
         started=started_by_scripts(service, series),
         besides=package_manager.simulate(packages, _log(session)),
         held=package_manager.held(packages),
@@ -137,6 +142,7 @@ def install(plan: Replacement, session: Session, notify: Notify) -> None:
             hint="'hone uninstall' restores the originals",
             log=_log(session),
         ) from None
+    _name_outdated(plan.unmanaged, notify)
 
 
 def _apply_or_go_back(plan: Replacement, kept: Originals, session: Session, notify: Notify) -> None:
@@ -191,7 +197,18 @@ def uninstall(server: str, session: Session, notify: Notify) -> None:
     It can be repeated after a break. Raises MachineError as apt and the service fail.
     """
     kept = kept_originals(session.home)[server]
-    _restore(kept, running(_service(kept.dbms), kept.series), session, notify)
+    service = _service(kept.dbms)
+    instances = running(service, kept.series)
+    others = unmanaged(service, kept.series, instances)
+    _restore(kept, instances, session, notify)
+    _name_outdated(others, notify)
+
+
+def _name_outdated(servers: Iterable[UnmanagedServer], notify: Notify) -> None:
+    """Tell which servers still execute the program that was replaced."""
+    for server in servers:
+        if server.executes_replaced():
+            notify(f"{server.label} still executes the old program: have it restarted")
 
 
 def _restore(

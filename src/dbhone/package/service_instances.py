@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import sleep
+
+import psutil
 
 from dbhone import process
 from dbhone.command import Command
@@ -34,6 +36,14 @@ class RunningInstance:
     def label(self) -> str:
         """Its series and its name, for people."""
         return self.instance.label
+
+    @property
+    def pid(self) -> int | None:
+        """The id of its process, None if its data directory names none."""
+        try:
+            return int(_text(self.instance.data / self.service.pid_file).split("\n")[0])
+        except (OSError, ValueError):
+            return None
 
     def check_data(self) -> None:
         """Raise UsageError if another series has made its data directory."""
@@ -108,10 +118,32 @@ class RunningInstance:
         The name of a program that was replaced ends with a word that says so.
         """
         try:
-            number = int(_text(self.instance.data / self.service.pid_file).split("\n")[0])
-            return str((_PROC / str(number) / "exe").readlink())
-        except (OSError, ValueError):
+            return str(_executed_by(self.pid).readlink())
+        except OSError:
             return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnmanagedServer:
+    """A server that executed the installed ``program``, and that the distribution does not list.
+
+    Such are servers that pg_auto_failover, or a unit of the user's own, has started.
+    """
+
+    process: psutil.Process
+    program: Path
+
+    @property
+    def label(self) -> str:
+        """Its process, and the folder that this works in: a server's is its data directory."""
+        try:
+            return f"process {self.process.pid} in {self.process.cwd()}"
+        except (psutil.Error, OSError):  # it has ended, or the folder has too long a path
+            return f"process {self.process.pid}"
+
+    def executes_replaced(self) -> bool:
+        """Return whether it still runs, and another program is in its program's place by now."""
+        return self.process.is_running() and not _executes(self.process.pid, self.program)
 
 
 def running(service: DistributionService, series: str) -> tuple[RunningInstance, ...]:
@@ -121,6 +153,36 @@ def running(service: DistributionService, series: str) -> tuple[RunningInstance,
         for one in _instances(service, series)
         if one.running
     )
+
+
+def unmanaged(
+    service: DistributionService, series: str, managed: Iterable[RunningInstance]
+) -> tuple[UnmanagedServer, ...]:
+    """Return the servers that execute the program of a series, besides those that are managed.
+
+    Processes that a server has started for its clients execute it, too.
+    """
+    program = Path(service.program.format(series=series))
+    found = psutil.process_iter(["ppid"])
+    executing = {each.pid: each for each in found if _executes(each.pid, program)}
+    known = {instance.pid for instance in managed}
+    return tuple(
+        UnmanagedServer(process=each, program=program)
+        for pid, each in executing.items()
+        if pid not in known and each.info["ppid"] not in executing
+    )
+
+
+def _executes(pid: int, program: Path) -> bool:
+    """Return whether a process executes this very file: one in a container has its own."""
+    try:
+        return _executed_by(pid).samefile(program)
+    except OSError:
+        return False
+
+
+def _executed_by(pid: int | None) -> Path:
+    return _PROC / str(pid) / "exe"
 
 
 def started_by_scripts(service: DistributionService, series: str) -> tuple[str, ...]:

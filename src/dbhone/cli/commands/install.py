@@ -46,6 +46,12 @@ def _tell(context: Context, plan: Replacement) -> None:
         context.tell(labelled("hold", f"{name} is held, and stays so"))
     names = listed([instance.label for instance in plan.instances]) or "none runs"
     context.tell(labelled("restart", names))
+    for server in plan.unmanaged:
+        text = (
+            f"{server.label} executes the same program, but the distribution does not manage it:"
+            " hone neither restarts nor checks it"
+        )
+        context.tell(labelled("note", text))
     if plan.started:
         text = f"{listed(plan.started)}: stopped now, but the packages' scripts start it"
         context.tell(labelled("start", text))
