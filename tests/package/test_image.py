@@ -13,11 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbhone.compilation.manifest import Build
+from dbhone.dbms.base_server import Installation, load_server_dbms
 from dbhone.errors import PackageError
 from dbhone.package.archive import Entry, pack, unpack
 from dbhone.package.checking import check_package
+from dbhone.package.content import Content
 from dbhone.package.forms import oci
 from dbhone.package.image import account_layer, layout, read_layout
+from dbhone.package.packing import Draft
 from tests.package.packages import base_with, image, package
 
 IMAGE = image()
@@ -126,6 +130,21 @@ def test_a_library_is_of_the_package_for_this_processor() -> None:
         "libown1:amd64: /usr/lib/own/libown.so.1\n"
     )
     assert oci._owners(printed) == {"libstdc++.so.6": "libstdc++6", "libown.so.1": "libown1"}
+
+
+def test_a_server_in_an_image_has_a_locale_for_utf_8(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dbms = load_server_dbms("mysql")
+    assert dbms.licence is not None
+    server = build.path("server")
+    installation = Installation(dbms="mysql", version="8.0.39", prefix=build.folder, server=server)
+    monkeypatch.setattr(oci, "installation_of", lambda *_: installation)
+    content = Content(
+        entries=(), masked=0, machine=IMAGE.machine, libraries=(), licence=dbms.licence
+    )
+    config = oci._config(dbms, Draft(name="server-1.0", build=build, content=content, moment=0))
+    assert "LANG=C.UTF-8" in str(config["Env"])
 
 
 def test_a_package_that_was_taken_out_of_its_image_is_caught() -> None:

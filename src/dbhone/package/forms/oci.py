@@ -89,7 +89,12 @@ def _config(dbms: ServerDbms, draft: Draft) -> dict[str, object]:
     def inside(text: str) -> str:
         return text.replace(here, there)
 
-    environment = {"PATH": f"{there}/bin:/usr/sbin:/usr/bin:/sbin:/bin", **served.env}
+    environment = {
+        "PATH": f"{there}/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        # The essential packages have this locale and C. With C, initdb makes SQL_ASCII databases.
+        "LANG": "C.UTF-8",
+        **served.env,
+    }
     manifest = draft.build.manifest
     return {
         "Entrypoint": [inside(word) for word in served.argv],
