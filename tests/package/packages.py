@@ -56,6 +56,7 @@ BUILD: dict[str, Any] = {
         "internalParameters": {
             "compile_flags": ["-O3"],
             "link_flags": [],
+            "system_libraries": ["libc.so.6"],
             "machine": machine_here(),
             "native_cpu_flags": [],
             "glibc": None,
@@ -130,11 +131,14 @@ def package(
     glibc: str | None = None,
     variant: str | None = None,
     native_cpu_flags: list[str] | None = None,
+    system_libraries: list[str] | None = None,
 ) -> bytes:
     array = array or samples()
     build = copy.deepcopy(BUILD)
     if glibc is not None:
         build["buildDefinition"]["internalParameters"]["glibc"] = glibc
+    if system_libraries is not None:
+        build["buildDefinition"]["internalParameters"]["system_libraries"] = system_libraries
     if variant is not None:
         build["buildDefinition"]["externalParameters"]["variant"] = variant
     if native_cpu_flags is not None:

@@ -70,6 +70,21 @@ def test_it_is_told_where_the_c_library_is_too_old(
     assert check_package(package(glibc="2.36", image=image())).why_not_here is None
 
 
+def test_libraries_that_the_machine_lacks_are_told() -> None:
+    needed = ["libc.so.6", "libnothere.so.9"]
+    assert check_package(package(system_libraries=needed)).why_not_here == (
+        "it needs libnothere.so.9, which this machine lacks"
+        " (libnothere.so.9: no package is known to bring it)"
+    )
+    assert check_package(package(system_libraries=needed, image=image())).why_not_here is None
+
+
+@pytest.mark.parametrize("name", ["/lib/libc.so.6", "a b", "a\0", ""])
+def test_what_is_no_name_of_a_library_is_no_statement(name: str) -> None:
+    with pytest.raises(PackageError, match="statements are incomplete"):
+        check_package(package(system_libraries=[name]))
+
+
 @pytest.mark.parametrize(
     ("variant", "reason", "doubt"),
     [

@@ -32,6 +32,7 @@ from dbhone.package.proof import (
 from dbhone.package.read_me import OF_ONE_PROCESSOR
 from dbhone.package.repetition import Gain, gains
 from dbhone.source.elf import glibc_here, machine_here
+from dbhone.source.libraries import advice_on_missing, missing_system_libraries
 from dbhone.verification.outcome import Outcome
 from dbhone.versions import numbers
 
@@ -65,11 +66,13 @@ class Made(_Values):
 
     ``machine`` is the kind of processor; a build for a single one names what that has,
     ``native_cpu_flags``. ``glibc`` is the oldest version that is enough, None if no program needs
-    it. ``lacks`` is what a distribution's packages have besides. ``package`` identifies the whole.
+    it. ``system_libraries`` are the system's that it is linked with. ``lacks`` is what a
+    distribution's packages have besides. ``package`` identifies the whole.
     """
 
     compile_flags: tuple[str, ...]
     link_flags: tuple[str, ...]
+    system_libraries: tuple[Annotated[str, Field(pattern=r"^[0-9A-Za-z_.+-]{1,100}$")], ...]
     machine: str
     native_cpu_flags: frozenset[Annotated[str, Field(pattern=r"^[0-9a-z_]{1,40}$")]]
     glibc: Annotated[str, Field(pattern=r"^[0-9]{1,9}(\.[0-9]{1,9}){0,3}$")] | None
@@ -155,14 +158,9 @@ class Checked:
         lacking = lacking_instructions(of_variant | made.native_cpu_flags)
         if lacking is not None:
             return f"it was compiled as {self.stated.asked.variant}, and {lacking}"
-        if made.glibc is None or made.image is not None:  # an image brings its own
+        if made.image is not None:  # it brings its own libraries
             return None
-        here = glibc_here()
-        if here is None:
-            return f"it needs glibc {made.glibc}, and this machine's C library is not glibc"
-        if numbers(here) < numbers(made.glibc):
-            return f"it needs glibc {made.glibc} or newer, and this machine has glibc {here}"
-        return None
+        return _why_not_this_glibc(made.glibc) or _why_not_these_libraries(made.system_libraries)
 
     @property
     def why_perhaps_not_here(self) -> str | None:
@@ -185,6 +183,25 @@ class Checked:
     def gains(self) -> tuple[Gain, ...]:
         """What the samples show of the subject, over all steps that are alike in-sample."""
         return gains(self.found["summaries"], self.subject) if self.found else ()
+
+
+def _why_not_this_glibc(needed: str | None) -> str | None:
+    if needed is None:
+        return None
+    here = glibc_here()
+    if here is None:
+        return f"it needs glibc {needed}, and this machine's C library is not glibc"
+    if numbers(here) < numbers(needed):
+        return f"it needs glibc {needed} or newer, and this machine has glibc {here}"
+    return None
+
+
+def _why_not_these_libraries(needed: tuple[str, ...]) -> str | None:
+    missing = missing_system_libraries(needed)
+    if not missing:
+        return None
+    names = " and ".join(missing)
+    return f"it needs {names}, which this machine lacks ({advice_on_missing(missing)})"
 
 
 def check_package(file: bytes, trusted: SSlibKey | None = None) -> Checked:

@@ -16,7 +16,7 @@ import platform
 import re
 import shutil
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,15 +55,35 @@ def require_libraries(program: Path, root: Path) -> tuple[Path, ...]:
     loader = _Loader(program, root)
     loader.load()
     if loader.missing:
-        raise _missing_error(program, tuple(loader.missing))
+        raise MachineError(
+            f"{program.name} needs {' and '.join(loader.missing)}, which this machine lacks",
+            hint=advice_on_missing(tuple(loader.missing)),
+        )
     return tuple(loader.folders)
 
 
 def find_system_library(soname: str) -> Path | None:
     """Return where this machine has a library that its programs can load, None if nowhere."""
-    machine = machine_here()
-    paths = _loader_cache().get(soname, ())
-    return next((path for path in paths if _is_loadable(path, machine)), None)
+    return _first_loadable(_loader_cache().get(soname, ()))
+
+
+def missing_system_libraries(sonames: Iterable[str]) -> tuple[str, ...]:
+    """Return those of some libraries that this machine's programs cannot load."""
+    cache = _loader_cache()
+    return tuple(soname for soname in sonames if _first_loadable(cache.get(soname, ())) is None)
+
+
+def advice_on_missing(sonames: tuple[str, ...]) -> str:
+    """Return how to install all of some libraries, as far as that is known."""
+    providers = _providers(sonames)
+    packages = dict.fromkeys(each.package for each in providers.values() if each.package)
+    advice = [f"apt-get install {' '.join(packages)}"] if packages else []
+    advice += [
+        f"{soname}: {provider.note or 'no package is known to bring it'}"
+        for soname, provider in providers.items()
+        if provider.package is None
+    ]
+    return "; ".join(advice)
 
 
 def install_advice(sonames: tuple[str, ...]) -> str:
@@ -76,19 +96,9 @@ def install_advice(sonames: tuple[str, ...]) -> str:
     return "; ".join(notes) or f"install what brings {' or '.join(sonames)}"
 
 
-def _missing_error(program: Path, sonames: tuple[str, ...]) -> MachineError:
-    providers = _providers(sonames)
-    packages = dict.fromkeys(each.package for each in providers.values() if each.package)
-    advice = [f"apt-get install {' '.join(packages)}"] if packages else []
-    advice += [
-        f"{soname}: {provider.note or 'no package is known to bring it'}"
-        for soname, provider in providers.items()
-        if provider.package is None
-    ]
-    return MachineError(
-        f"{program.name} needs {' and '.join(sonames)}, which this machine lacks",
-        hint="; ".join(advice),
-    )
+def _first_loadable(paths: Iterable[Path]) -> Path | None:
+    machine = machine_here()
+    return next((path for path in paths if _is_loadable(path, machine)), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
