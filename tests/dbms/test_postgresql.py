@@ -19,6 +19,7 @@ from dbhone.dbms.postgresql import PLUGIN, Postgresql
 from dbhone.errors import SettingsError, SourceError
 from tests.compilation.compilers import CLANG, GCC
 from tests.dbms.recipe_request import request_for
+from tests.files import put
 
 
 def make_tree(root: Path, version: str = "15.18", name: str = "PostgreSQL") -> Path:
@@ -195,6 +196,21 @@ def test_what_the_server_needs_is_alike_in_every_pass(tmp_path: Path) -> None:
 def test_other_trees_are_refused(tmp_path: Path, version: str, name: str, said: str) -> None:
     with pytest.raises(SourceError, match=said):
         PLUGIN.version(make_tree(tmp_path / "tree", version, name))
+
+
+@pytest.mark.parametrize(
+    "name", ["config.status", "src/Makefile.global", "src/include/pg_config.h"]
+)
+def test_a_tree_that_was_configured_in_its_own_folder_is_refused(tmp_path: Path, name: str) -> None:
+    tree = make_tree(tmp_path / "tree")
+    put(tree / "src" / "include" / "pg_config.h.in")
+    PLUGIN.check_source(tree)
+    put(tree / name)
+    with pytest.raises(SourceError, match=f"in its own folder.* it holds {name}$") as caught:
+        PLUGIN.check_source(tree)
+    assert "'make distclean' in a copy" in str(caught.value.hint)
+    assert "git:PATH@HEAD" in str(caught.value.hint)
+    assert PLUGIN.version(tree) == "15.18"
 
 
 def test_a_tree_of_something_else_is_refused(tmp_path: Path) -> None:

@@ -234,6 +234,10 @@ class Dbms(ABC):
     def version(self, tree: Path) -> str:
         """Return the version of the source tree; raise SourceError if it is not one of ours."""
 
+    def check_source(self, tree: Path) -> None:
+        """Raise SourceError for a source tree of ours that cannot be built as it is."""
+        del tree
+
     def check_builds(self, version: str) -> None:
         """Raise SourceError for a version that hone has no recipe for."""
         if not self.builds.holds(version):

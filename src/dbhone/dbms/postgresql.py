@@ -28,6 +28,8 @@ _UNMOVABLE = ("ExecInterpExpr",)
 _NAME = re.compile(r"^PACKAGE_NAME='PostgreSQL'$", re.MULTILINE)
 _VERSION = re.compile(r"^PACKAGE_VERSION='(\d{1,9}[^']*)'$", re.MULTILINE)
 _HINT = "give a whole source tree of PostgreSQL 13 or newer"
+_CONFIGURED = ("config.status", "src/Makefile.global", "src/include/pg_config.h")
+"""Made by ``configure`` where it was called. The headers of a tree include the one beside them."""
 
 
 class Postgresql(PostgresqlLife):
@@ -81,6 +83,17 @@ class Postgresql(PostgresqlLife):
             raise SourceError("the script configure is not PostgreSQL's", hint=_HINT)
         self.check_builds(match[1])
         return match[1]
+
+    def check_source(self, tree: Path) -> None:
+        """Refuse a tree that was configured in its own folder."""
+        found = [name for name in _CONFIGURED if (tree / name).exists()]
+        if found:
+            raise SourceError(
+                "this tree of PostgreSQL was configured in its own folder, whose settings would go"
+                f" into every build: it holds {' and '.join(found)}",
+                hint="run 'make distclean' in a copy of it and give the copy, or name its commit:"
+                " git:PATH@HEAD",
+            )
 
     def extensions(self, packaging: str | None) -> frozenset[str]:
         """Return PL/pgSQL; for a build by Debian's rules all that PostgreSQL's source has."""

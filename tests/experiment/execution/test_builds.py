@@ -34,6 +34,7 @@ from dbhone.workload.workload import Workload
 from tests.compilation.tiny import make_tree
 from tests.dbms.mysql_trees import Tree
 from tests.experiment.pretended import pretended_build
+from tests.files import put
 from tests.source.make_elf import elf
 from tests.source.repositories import Repository
 
@@ -78,6 +79,18 @@ def test_what_is_neither_source_nor_server_gets_the_dbmss_own_advice(
     with pytest.raises(SourceError) as error:
         BuildService(session, lambda _: None).spec(inputs(tmp_path / "other"), Pass.PLAIN, None)
     assert error.value.hint == "give the whole source tree of MySQL"
+
+
+def test_a_tree_that_cannot_be_built_as_it_is_is_recognised_and_refused(
+    session: Session, tmp_path: Path
+) -> None:
+    tree = tmp_path / "configured"
+    put(tree / "configure", "PACKAGE_NAME='PostgreSQL'\nPACKAGE_VERSION='18.1'\n")
+    put(tree / "src/backend/Makefile")
+    put(tree / "src/include/pg_config.h")
+    assert recognise(tree, f"dir:{tree}") == "postgresql"
+    with pytest.raises(SourceError, match="configured in its own folder"):
+        BuildService(session, lambda _: None).spec(inputs(tree, "postgresql"), Pass.PLAIN, None)
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

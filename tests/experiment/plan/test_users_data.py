@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.errors import ToolError, UsageError
+from dbhone.errors import SourceError, ToolError, UsageError
 from dbhone.experiment.declaration.load import parse
 from dbhone.experiment.declaration.model import Experiment
-from dbhone.experiment.plan.users_data import check_enclosed, check_users_data
+from dbhone.experiment.plan.users_data import check_enclosed, check_inputs, check_users_data
 from dbhone.experiment.target import server_pool
 from dbhone.sandbox import TRUST_VARIABLE
 from dbhone.session import Session
 from tests.experiment.experiment_files import GOOD_SERVERS, on_data
+from tests.files import put
 
 
 def on_dump(folder: Path, *extensions: str, packaging: str = "") -> Experiment:
@@ -37,6 +38,19 @@ def test_what_a_build_lacks_is_named(tmp_path: Path) -> None:
     assert "--packaging deb" in (error.value.hint or "")
     with pytest.raises(UsageError, match="the extension postgis, which"):
         check_users_data(on_dump(tmp_path, "pg_trgm", "postgis", packaging="deb"))
+
+
+def test_a_folder_that_cannot_be_built_as_it_is_is_refused_before_it_is_copied(
+    tmp_path: Path,
+) -> None:
+    put(tmp_path / "configure", "PACKAGE_NAME='PostgreSQL'\nPACKAGE_VERSION='18.1'\n")
+    put(tmp_path / "src/backend/Makefile")
+    text = GOOD_SERVERS.replace('"apt:postgresql"', f'"dir:{tmp_path}"')
+    experiment = parse(text, name="x.toml")
+    check_inputs(experiment)
+    put(tmp_path / "src/include/pg_config.h")
+    with pytest.raises(SourceError, match="configured in its own folder"):
+        check_inputs(experiment)
 
 
 @pytest.mark.parametrize("key", ["dump", "folder"])

@@ -210,7 +210,7 @@ class BuildService:
     def spec(self, inputs: BuildInputs, pass_: Pass, profile: Profile | None) -> BuildSpec:
         """Return what one pass of a build is made of.
 
-        Raises SourceError for a tree of another DBMS.
+        Raises SourceError for a tree of another DBMS, or one that cannot be built as it is.
         """
         return BuildSpec(
             inputs=inputs,
@@ -231,6 +231,7 @@ class BuildService:
         tree, dbms = self.tree(inputs.source), load_dbms(inputs.dbms)
         with naming_ready_made_servers(tree.path):
             version = dbms.version(tree.path)
+        dbms.check_source(tree.path)
         return for_build(tree, dbms, version, inputs.fixes).make(self.session, self.detail)
 
     def compile(self, inputs: BuildInputs, pass_: Pass, profile: Profile | None) -> BuildResult:

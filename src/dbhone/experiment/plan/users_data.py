@@ -21,13 +21,15 @@ def check_inputs(experiment: Experiment) -> None:
     """Look at the folders and dumps that an experiment names, before anything is copied or built.
 
     Raises UsageError for a folder that does not exist and for a dump that a build cannot take,
-    SourceError for a folder that holds another DBMS.
+    SourceError for a folder that holds another DBMS or cannot be built as it is.
     """
     for subject in experiment.subjects:
         for inputs in dict.fromkeys((subject.inputs, subject.inputs.trained)):
             folder = folder_of(inputs.source)
             if folder is not None and not inputs.variant.ready_made:
-                load_dbms(inputs.dbms).version(folder)
+                dbms = load_dbms(inputs.dbms)
+                dbms.version(folder)
+                dbms.check_source(folder)
     check_users_data(experiment)
 
 
