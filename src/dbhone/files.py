@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 from dbhone.errors import UsageError
@@ -171,15 +171,17 @@ def copy_tree(
     *,
     copy: Callable[[Path, Path], object] = shutil.copy2,
     left_out: Collection[str] = (),
+    content: Iterable[tuple[Path, list[str], list[str]]] | None = None,
 ) -> None:
     """Copy what is in a folder into another, with times and modes; links stay links.
 
     ``copy`` gets each file and where its copy belongs. What has a name in ``left_out`` is not
-    copied, at any depth. Raises the first OSError, unlike ``shutil.copytree``, whose error does
-    not tell a full disk from a file that cannot be read.
+    copied, at any depth. ``content`` yields what the folder holds, as ``walk`` does, if not all is
+    to be copied. Raises the first OSError, unlike ``shutil.copytree``, whose error does not tell a
+    full disk from a file that cannot be read.
     """
     copied = []
-    for folder, folders, names in walk(source):
+    for folder, folders, names in content or walk(source):
         folders[:] = [name for name in folders if name not in left_out]
         made = target / folder.relative_to(source)
         made.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,7 @@ from dbhone.errors import NoSpaceError, SourceError, UsageError
 from dbhone.session import Session
 from dbhone.source.kinds.dir import copy_source
 from dbhone.source.tree import last_tree, recall
+from tests.files import put
 from tests.source.getting import get
 
 NOBODY = 65534
@@ -32,6 +33,38 @@ def test_everything_is_copied_except_git(session: Session, folder: Path) -> None
     tree = get(session, f"dir:{folder}")
     assert entries(tree.path) == [".gitignore", "configure", "empty", "src", "src/main.c"]
     assert tree.resolved == f"dir:{folder}"
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        ("CMakeCache.txt",),
+        ("config.status", "src/Makefile.global"),
+        ("meson-private/coredata.dat",),
+    ],
+)
+def test_folders_in_which_somebody_builds_are_left_out_and_reported(
+    session: Session, folder: Path, notified: list[str], marks: tuple[str, ...]
+) -> None:
+    alone = get(session, f"dir:{folder}")
+    for name in ("build", "src/build-debug"):
+        for mark in (*marks, "made.o", "inner/made.o"):
+            put(folder / name / mark)
+    tree = get(session, f"dir:{folder}", notified.append)
+    assert tree.digest == alone.digest
+    assert [line for line in notified if "left out" in line] == [
+        f"left out {folder / name}: somebody builds there" for name in ("build", "src/build-debug")
+    ]
+
+
+def test_what_only_looks_like_a_folder_in_which_somebody_builds_is_copied(
+    session: Session, folder: Path
+) -> None:
+    for name in ("CMakeCache.txt", "tests/config.status", "tests/CMakeCache.txt.in"):
+        put(folder / name)
+    (folder / "tests" / "cache").symlink_to("../CMakeCache.txt")
+    tree = get(session, f"dir:{folder}")
+    assert entries(tree.path) == entries(folder)
 
 
 def test_a_folder_is_looked_at_again_but_what_it_was_is_known(

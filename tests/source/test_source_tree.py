@@ -24,6 +24,7 @@ from dbhone.source.kinds import git
 from dbhone.source.kinds.base import parse_reference
 from dbhone.source.tree import SourceTree, acquire, check_trust, kept_tree, unchanged_tree
 from dbhone.untrusted_files import remove_tree
+from tests.files import put
 
 REFERENCE = "git:/nowhere@v1"
 COMMIT = "a" * 40
@@ -273,8 +274,9 @@ def test_a_strangers_tree_needs_a_sandbox_or_the_users_trust(
         (lambda folder: (folder / "new.c").touch(), True),
         (lambda folder: (folder / "a.c").unlink(), True),
         (lambda folder: (folder / ".git" / "index").write_text("x"), False),
+        (lambda folder: (folder / "build" / "new.o").touch(), False),
     ],
-    ids=["nothing", "a file", "a new file", "a file less", "git's own"],
+    ids=["nothing", "a file", "a new file", "a file less", "git's own", "a build's"],
 )
 def test_a_folder_that_may_have_changed_is_no_tree_that_is_known(
     change: Callable[[Path], object], is_another: bool, session: Session, tmp_path: Path
@@ -283,6 +285,7 @@ def test_a_folder_that_may_have_changed_is_no_tree_that_is_known(
     (folder / ".git").mkdir(parents=True)
     (folder / "a.c").write_text("int a;")
     (folder / ".git" / "index").write_text("")
+    put(folder / "build" / "CMakeCache.txt")
     reference = f"dir:{folder}"
     assert unchanged_tree(reference, session.home) is None
     time.sleep(0.01)  # the clock of file systems is coarser than the other

@@ -28,7 +28,8 @@ from dbhone.session import Notify, Session
 from dbhone.source.archive import links_out
 from dbhone.source.fetch import FetchJob, SourceReference
 from dbhone.source.kinds.base import SourceKind, kind_of, parse_reference
-from dbhone.untrusted_files import remove_tree, walk
+from dbhone.source.local_folder import walk_source
+from dbhone.untrusted_files import remove_tree
 
 _REFERENCES = "references"
 
@@ -129,17 +130,17 @@ def unchanged_tree(text: str, home: Home) -> SourceTree | None:
         return tree
     folder, moment = look(reference), tree.fetched_at.timestamp()
     try:
-        changed = any(path.lstat().st_ctime >= moment for path in (folder, *_within(folder)))
+        changed = any(path.lstat().st_ctime >= moment for path in _content(folder))
     except OSError:
         return None
     return None if changed else tree
 
 
-def _within(folder: Path) -> Iterator[Path]:
-    """Yield all that is below a folder, without what git keeps for itself."""
-    for root, folders, files in walk(folder):
-        folders[:] = [name for name in folders if name != ".git"]
-        yield from (root / name for name in (*folders, *files))
+def _content(folder: Path) -> Iterator[Path]:
+    """Yield a source's folder and all in it that belongs to the source."""
+    for inner, _, files in walk_source(folder, lambda _: None):
+        yield inner
+        yield from (inner / name for name in files)
 
 
 def kept_tree(digest: str, home: Home) -> SourceTree | None:

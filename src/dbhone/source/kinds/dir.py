@@ -1,7 +1,7 @@
 """``dir:PATH``: a folder on this machine, which is copied and never written to.
 
-Everything is copied, with times and modes, except ``.git``, and sockets and pipes, which hold no
-source. Links are copied as links.
+Everything is copied, with times and modes, except ``.git``, folders in which somebody builds, and
+sockets and pipes, which hold no source. Links are copied as links.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dbhone.files import absolute_path, copy_tree
 from dbhone.session import Notify
 from dbhone.source.fetch import FetchJob, SourceReference
 from dbhone.source.kinds.base import SourceKind
+from dbhone.source.local_folder import walk_source
 
 
 def _parse(text: str) -> SourceReference:
@@ -57,8 +58,8 @@ def _look(reference: SourceReference) -> Path:
 def copy_source(root: Path, into: Path, notify: Notify) -> None:
     """Copy the content of the folder ``root`` into the empty folder ``into``.
 
-    ``notify`` gets a line for each file that is left out. Raises SourceError, naming the file,
-    if one cannot be read, and MachineError when the disk is full.
+    ``notify`` gets a line for each file or folder that is left out. Raises SourceError, naming the
+    file, if one cannot be read, and MachineError when the disk is full.
     """
 
     def copy(source: Path, target: Path) -> None:
@@ -68,7 +69,7 @@ def copy_source(root: Path, into: Path, notify: Notify) -> None:
             notify(f"left out {source}: not a file, folder or link")
 
     try:
-        copy_tree(root, into, copy=copy, left_out=(".git",))
+        copy_tree(root, into, copy=copy, content=walk_source(root, notify))
     except OSError as error:
         full = disk_full(error, "copying a source")
         raise full or SourceError(
