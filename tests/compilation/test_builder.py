@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -79,6 +80,37 @@ def test_as_many_compilers_run_at_once_as_cores_and_memory_allow(
     monkeypatch.setattr(builder, "usable_memory", lambda: int(gib * 2**30))
     builder.make(make_spec(tree, dbms=Watched(needs_cxx=needs_cxx)), session, print)
     assert requested[-1] == jobs
+
+
+@pytest.mark.parametrize(("jobs", "linked"), [(1, "1"), (2, "2"), (1000, "4")])
+def test_link_time_optimisation_gets_as_many_jobs_as_the_build_but_no_more_than_cores(
+    tree: SourceTree,
+    session: Session,
+    monkeypatch: pytest.MonkeyPatch,
+    jobs: int,
+    linked: str,
+) -> None:
+    monkeypatch.setattr(builder, "usable_cores", lambda: 4)
+    spec = make_spec(tree, dbms=Tiny(configure=("printenv", "DBHONE_LINK_JOBS")))
+    build = builder.make(spec, session, print, jobs=jobs)
+    assert build.log.read_text().splitlines()[1] == linked
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_what_is_optimised_at_link_time_does_not_depend_on_the_jobs(
+    tree: SourceTree, session: Session, monkeypatch: pytest.MonkeyPatch, compiler: str
+) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    monkeypatch.setattr(builder, "usable_cores", lambda: 4)
+    builds = [
+        builder.make(
+            make_spec(tree, "lto", compiler=compiler, copy_number=number), session, print, jobs=jobs
+        )
+        for number, jobs in enumerate((1, 4))
+    ]
+    one, four = (build.manifest.files["program"].sha256 for build in builds)
+    assert one == four
 
 
 def test_whatever_differs_in_the_inputs_makes_another_build(

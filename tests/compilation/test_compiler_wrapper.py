@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -11,18 +12,48 @@ import pytest
 
 from dbhone.compilation import compiler_wrapper
 from dbhone.compilation.compile_commands import CompileCommand, read_commands
+from tests.files import put_program
 
 COMPILER = shutil.which("true")
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no program that does nothing")
 
 
+PROGRAM = (sys.executable, "-I", "-S", compiler_wrapper.__file__)
+
+
 def recorded(folder: Path, *arguments: str) -> CompileCommand:
     assert COMPILER is not None
     record = folder / "record"
-    program = (sys.executable, "-I", "-S", compiler_wrapper.__file__)
-    subprocess.run([*program, str(record), COMPILER, *arguments], cwd=folder, check=True)
+    subprocess.run([*PROGRAM, str(record), COMPILER, *arguments], cwd=folder, check=True)
     (command,) = read_commands(record)
     return command
+
+
+@pytest.mark.parametrize(
+    ("written", "jobs", "executed"),
+    [
+        ("-O2 -flto=auto a.o -o program", "3", "-O2 -flto=3 a.o -o program"),
+        ("-flto=thin -fuse-ld=lld a.o", "1", "-flto=thin -flto-jobs=1 -fuse-ld=lld a.o"),
+        ("-O2 a.o -o program", "3", "-O2 a.o -o program"),
+        ("-flto=thin -c a.c", "3", "-flto=thin -c a.c"),
+        ("-flto=auto a.o", "", "-flto=auto a.o"),
+    ],
+    ids=["gcc", "clang", "no optimisation", "compile", "not told"],
+)
+def test_link_time_optimisation_runs_the_jobs_that_it_is_told(
+    tmp_path: Path, written: str, jobs: str, executed: str
+) -> None:
+    compiler, record = put_program(tmp_path / "cc", 'echo "$@"'), tmp_path / "record"
+    printed = subprocess.run(
+        (*PROGRAM, str(record), str(compiler), *written.split()),
+        env={**os.environ, "DBHONE_LINK_JOBS": jobs},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert printed == f"{executed}\n"
+    (command,) = read_commands(record)
+    assert command.argv == tuple(written.split())
 
 
 def test_a_response_file_is_recorded_as_what_it_holds(tmp_path: Path) -> None:

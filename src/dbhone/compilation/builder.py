@@ -87,8 +87,8 @@ def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None 
         _check_programs(spec)
     _check_folder(session.scratch)
     with session.fixed_workdir(work_name(spec.tree.digest)) as work, tenancy(session) as tenant:
-        making = _Making(spec, session, work, tenant, notify)
-        return making.run(jobs or usual_jobs(spec.dbms))
+        making = _Making(spec, session, work, tenant, notify, jobs or usual_jobs(spec.dbms))
+        return making.run()
 
 
 def _check_programs(spec: BuildSpec) -> None:
@@ -122,11 +122,13 @@ class _Making:
         work: Path,
         tenant: Tenant,
         notify: Notify,
+        jobs: int,
     ) -> None:
         self.spec = spec
         self.digest = spec.digest()
         self.session = session
         self.notify = notify
+        self.jobs = jobs
         self.places = BuildPlaces(work, spec.tree.path)
         self.tenant = tenant
         self.places.make(tenant.account)
@@ -135,9 +137,9 @@ class _Making:
         self.sandbox = self.places.sandbox(spec, tenant.account, session.home)
         self.phase_seconds: dict[str, float] = {}
 
-    def run(self, jobs: int) -> Build:
+    def run(self) -> Build:
         flags = self.spec.flags(str(self.places.folder_seen))
-        recipe = self.places.as_seen(self.spec.recipe(flags, self._tools(), jobs))
+        recipe = self.places.as_seen(self.spec.recipe(flags, self._tools(), self.jobs))
         began = time.monotonic()
         for step in recipe.steps:
             self.notify(step.phase.value)
@@ -224,6 +226,7 @@ class _Making:
             "TMPDIR": str(self.places.scratch),
             "DBHONE_PHASE": step.phase.value,
             "DBHONE_FOLDER": str(self.places.folder_seen.resolve()),
+            "DBHONE_LINK_JOBS": str(min(self.jobs, usable_cores())),
             # ccache does not know gcc's -fprofile-partial-training and hides the real compiler.
             "CCACHE_DISABLE": "1",
             # What a build runs of its own while it is instrumented is not training.

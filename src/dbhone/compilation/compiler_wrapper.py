@@ -8,6 +8,9 @@ build in DBHONE_PHASE and the build's folder in DBHONE_FOLDER. It appends one li
 the file RECORD and ends as the compiler did. A record that cannot be written does not fail
 the build; a build without records does (``builder.py``).
 
+Link-time optimisation would use all CPUs of the machine, and memory for each. It runs the jobs in
+DBHONE_LINK_JOBS instead, which the record does not show: what it makes does not depend on them.
+
 The record has the arguments that stand in a response file, ``@FILE``, in its place: ninja removes
 the file afterwards.
 """
@@ -22,6 +25,9 @@ def main() -> int:
     """Run the compiler; return its exit code."""
     record, compiler, arguments = sys.argv[1], sys.argv[2], sys.argv[3:]
     recorded = [word for argument in arguments for word in expanded(argument)]
+    jobs = os.environ.get("DBHONE_LINK_JOBS")
+    if jobs and "-c" not in recorded:
+        arguments = [word for argument in arguments for word in limited(argument, jobs)]
     began, clock = time.time(), time.monotonic()
     pid = os.posix_spawn(compiler, [compiler, *arguments], os.environ)
     _, status, usage = os.wait4(pid, 0)
@@ -45,6 +51,15 @@ def main() -> int:
         pass
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
+
+
+def limited(argument: str, jobs: str) -> list[str]:
+    """Return the arguments of a link that stand for one, with this many jobs."""
+    if argument == "-flto=auto":
+        return [f"-flto={jobs}"]
+    if argument == "-flto=thin":
+        return [argument, f"-flto-jobs={jobs}"]
+    return [argument]
 
 
 def expanded(argument: str) -> list[str]:

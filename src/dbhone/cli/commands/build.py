@@ -114,7 +114,8 @@ from dbhone.workload.workload import Workload
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Number of compile commands at once.  [default: as cores and memory allow]",
+    help="Number of compile commands at once, and of jobs of link-time optimisation."
+    "  [default: as cores and memory allow]",
 )
 @click.option("--timings", is_flag=True, help="Show where the time went, a column for each source.")
 @click.option(
