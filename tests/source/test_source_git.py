@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -160,6 +161,29 @@ def test_what_is_no_repository_is_refused_with_gits_words(
         acquire(f"git:{folder}@main", session, notify=lambda line: None)
     assert caught.value.log is not None
     assert "ls-remote" in caught.value.log.read_text()
+
+
+def test_a_repository_of_another_user_is_refused_with_gits_own_remedy(
+    session: Session, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = f"{repository.root}/.git"
+    remedy = f"git config --global --add safe.directory {folder}"
+    script = f"""case "$*" in *ls-remote*) cat >&2 <<'END'
+fatal: detected dubious ownership in repository at '{folder}'
+To add an exception for this directory, call:
+
+\t{remedy}
+fatal: Could not read from remote repository.
+
+Please make sure you have the correct access rights
+and the repository exists.
+END
+exit 128 ;; esac"""
+    program = put_program(tmp_path / "bin" / "git", script)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    error = refused(session, repository, "main")
+    assert "detected dubious ownership" in error.message
+    assert error.hint == f"if you trust its owner: {remedy}"
 
 
 def test_a_repository_that_lacks_a_file_is_reported_in_its_own_words(

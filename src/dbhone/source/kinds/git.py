@@ -44,6 +44,8 @@ _FOLDERS = ("refs/tags/", "refs/heads/", "refs/remotes/")
 """Where git looks for a name, in this order."""
 _NAMED = "refs/hone/named"
 _PROGRESS = re.compile(r"(Receiving objects|Resolving deltas|Updating files): +(\d+%)")
+_REMEDY = re.compile(r"git config --global --add safe\.directory .+")
+"""What git says to whoever reads a repository of another user."""
 # git gives up a server that sends less than 1000 bytes a second for a minute.
 _SETTINGS = {
     "protocol.ext.allow": "never",
@@ -133,7 +135,9 @@ def _tags(repository: str) -> tuple[str, ...]:
     finished = run(command)
     if not finished.ok:
         reason = error_line(finished.text()) or f"git {finished.ending()}"
-        raise SourceError(f"{location} has no tags to be read: {reason}", hint=CHECK_NETWORK)
+        raise SourceError(
+            f"{location} has no tags to be read: {reason}", hint=_advice(location, finished)
+        )
     names = (line.partition("\trefs/tags/")[2] for line in finished.text().splitlines())
     return tuple(name for name in names if name and not _BAD_REVISION.search(name))
 
@@ -185,8 +189,17 @@ def _refs(job: FetchJob) -> tuple[str, ...]:
     finished = query(job, _argv(location, "ls-remote", "origin"), env=_environment(job))
     if not finished.ok:
         doing = f"reading the repository {location}"
-        raise failure(job, doing, finished, hint=CHECK_NETWORK)
+        raise failure(job, doing, finished, hint=_advice(location, finished))
     return tuple(line.partition("\t")[2] for line in finished.text().splitlines())
+
+
+def _advice(location: str, finished: Finished) -> str:
+    """Return what to do about a repository that git did not read.
+
+    A repository elsewhere could have its reader run anything.
+    """
+    remedy = _REMEDY.search(finished.text()) if is_local_repository(location) else None
+    return CHECK_NETWORK if remedy is None else f"if you trust its owner: {remedy[0]}"
 
 
 def _resolve(revision: str, refs: tuple[str, ...], job: FetchJob) -> str:
