@@ -95,6 +95,14 @@ class Missing:
         """The packages that bring it, each once."""
         return tuple(dict.fromkeys(need.package for need in self.requirements))
 
+    @property
+    def names(self) -> str:
+        """What is missing, in words; for a pattern its package stands."""
+        return " and ".join(
+            need.package if need.kind is RequirementKind.FILE else need.name
+            for need in self.requirements
+        )
+
     def describe(self) -> str:
         """Return it in words, such as "2 packages (bison flex)"; empty if nothing is missing."""
         if not self.packages:
@@ -110,6 +118,13 @@ class Missing:
             return f"su -c '{' && '.join(commands)}'"
         return " && ".join(f"sudo {command}" for command in commands)
 
+    def advice(self) -> str:
+        """Return what to do about it: the line, or what to look for on a machine without apt."""
+        if shutil.which(_APT) is not None:
+            return f"install it: {self.line()}"
+        word = "package" if len(self.packages) == 1 else "packages"
+        return f"install what brings {self.names} (Debian's {word}: {' '.join(self.packages)})"
+
 
 def missing(requirements: Iterable[Requirement]) -> Missing:
     """Return what of the requirements is not there."""
@@ -119,18 +134,14 @@ def missing(requirements: Iterable[Requirement]) -> Missing:
 
 
 def require(needs: Iterable[Requirement], why: str) -> None:
-    """Raise ToolError, with the line that installs them, unless all requirements are met.
+    """Raise ToolError, with how to install them, unless all requirements are met.
 
     ``why`` says what needs them, such as ``building MySQL``.
     """
     lacking = missing(needs)
     if lacking:
-        names = " and ".join(
-            need.package if need.kind is RequirementKind.FILE else need.name
-            for need in lacking.requirements
-        )
         raise ToolError(
-            f"{why} needs {names}, which this machine lacks", hint=f"install it: {lacking.line()}"
+            f"{why} needs {lacking.names}, which this machine lacks", hint=lacking.advice()
         )
 
 

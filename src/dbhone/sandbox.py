@@ -165,6 +165,8 @@ def is_waived() -> bool:
 def remedy() -> str:
     """Return what lets this machine make sandboxes."""
     if shutil.which(PROGRAM) is None:
+        if shutil.which("apt-get") is None:
+            return f"install what brings {PROGRAM} (Debian's package: {PACKAGE})"
         return f"apt-get install {PACKAGE}"
     with contextlib.suppress(OSError):
         if Path("/proc/sys", *_RESTRICTION.split(".")).read_text("ascii").strip() == "1":

@@ -169,7 +169,7 @@ def test_a_failed_configure_is_reported_with_the_packages_that_it_may_want(
     with pytest.raises(BuildError, match=r"failed: a\.cmake:7: no zlib\.h") as caught:
         builder.make(spec, session, print)
     assert caught.value.hint is not None
-    assert "if a library is missing: " in caught.value.hint
+    assert "if a library is missing, install it: " in caught.value.hint
     assert "libaio-dev zlib1g-dev" in caught.value.hint
     assert "libc6-dev" not in caught.value.hint
 

@@ -23,7 +23,7 @@ from tests.files import put_program
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "bin"
-    folder.mkdir()
+    put_program(folder / "apt-get")
     monkeypatch.setenv("PATH", str(folder))
     return folder
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dbhone import requirements
+from dbhone import requirements, sandbox
 from dbhone.errors import ToolError
 from dbhone.requirements import (
     InstallationSetting,
@@ -85,6 +85,23 @@ def test_one_line_makes_up_for_it(machine: Path, monkeypatch: pytest.MonkeyPatch
     (machine / "sudo").unlink()
     monkeypatch.setenv("PATH", str(machine))
     assert lacking.line() == f"su -c 'apt-get update && {apt}'"
+
+
+def test_without_apt_the_advice_names_what_to_look_for(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = Requirement(name="usr/lib/no-such/*", package="no-such", kind=RequirementKind.FILE)
+    lacking, one = Missing(requirements=(ABSENT, LIBRARY)), Missing(requirements=(file,))
+    monkeypatch.setenv("PATH", str(machine))
+    assert lacking.advice() == (
+        "install what brings no-such-program and no/such.h"
+        " (Debian's packages: no-such libno-such-dev)"
+    )
+    assert one.advice() == "install what brings no-such (Debian's package: no-such)"
+    assert sandbox.remedy() == "install what brings bwrap (Debian's package: bubblewrap)"
+    command(machine, "apt-get", "")
+    assert lacking.advice() == f"install it: {lacking.line()}"
+    assert sandbox.remedy() == "apt-get install bubblewrap"
 
 
 def test_root_installs_packages(machine: Path, log: Path) -> None:

@@ -199,10 +199,10 @@ def test_a_repository_that_lacks_a_file_is_reported_in_its_own_words(
 
 
 def test_a_missing_git_is_reported_with_what_to_install(
-    session: Session, repository: Repository, monkeypatch: pytest.MonkeyPatch
+    session: Session, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository.commit("one")
-    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setenv("PATH", str(put_program(tmp_path / "bin" / "apt-get").parent))
     error = refused(session, repository, "main")
     assert isinstance(error, ToolError)
     assert "needs git, which this machine lacks" in error.message

@@ -10,6 +10,7 @@ import pytest
 from dbhone.errors import SourceError, ToolError
 from dbhone.session import Session
 from dbhone.source.ready_made import find_server
+from tests.files import put_program
 from tests.source.getting import get, refused
 from tests.source.make_elf import elf
 
@@ -145,9 +146,9 @@ def test_what_mvn_says_of_a_failure_is_reported(
 
 
 def test_a_missing_client_is_reported_with_what_to_install(
-    session: Session, monkeypatch: pytest.MonkeyPatch
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setenv("PATH", str(put_program(tmp_path / "bin" / "apt-get").parent))
     error = refused(session, "maven:org.x:mysql:8.0.12")
     assert isinstance(error, ToolError)
     assert "recommends maven" in str(error.hint)

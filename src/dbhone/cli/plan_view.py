@@ -106,7 +106,7 @@ def print_plan(context: Context, declared: Experiment) -> None:
         context.show_line(
             labelled("warning", f"this machine lacks {lacking.describe()}", "bold yellow")
         )
-        context.show_line(labelled("next", lacking.line()))
+        context.show_line(labelled("next", lacking.advice()))
 
 
 def _lack_of_room(experiment: Experiment, plan: Plan, home: Home) -> MachineError | None:

@@ -22,9 +22,7 @@ def ensure_installed(context: Context, lacking: Missing, what: str) -> None:
     if not lacking:
         return
     if not (_can_ask(context) and installable() and _agrees(lacking, what)):
-        raise ToolError(
-            f"{what} needs {lacking.describe()}", hint=f"install all of it: {lacking.line()}"
-        )
+        raise ToolError(f"{what} needs {lacking.describe()}", hint=lacking.advice())
     install_with_message(context, lacking)
 
 
@@ -36,7 +34,7 @@ def offer_installing(context: Context, lacking: Missing, what: str, *, ask: bool
     if not lacking:
         return
     if not (ask and _can_ask(context) and installable()):
-        text = f"{what} needs {lacking.describe()}: {lacking.line()}"
+        text = f"{what} needs {lacking.describe()}; {lacking.advice()}"
         context.tell(labelled("note", text))
     elif _agrees(lacking, what):
         install_with_message(context, lacking)

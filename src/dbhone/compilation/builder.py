@@ -274,7 +274,7 @@ class _Making:
         needs = self.spec.dbms.requirements
         libraries = missing(need for need in needs if need.kind is RequirementKind.HEADER)
         if libraries and (step.phase is Phase.CONFIGURE or lacks_header(cause)):
-            return f"if a library is missing: {libraries.line()}"
+            return f"if a library is missing, {libraries.advice()}"
         return "read the log's last lines" if log else None
 
     def _keep_log(self) -> Path | None:

@@ -77,7 +77,7 @@ class BuildSpec:
             raise ToolError(
                 f"building {self.dbms.title} needs {name}, the C++ compiler that belongs to"
                 f" {self.compiler.label}, which is missing",
-                hint=f"install it: {Missing(requirements=(need,)).line()}",
+                hint=Missing(requirements=(need,)).advice(),
             )
         if self.pass_ not in self.inputs.variant.passes() or self.pass_.post_link:
             raise VariantError(
@@ -125,7 +125,7 @@ class BuildSpec:
             need = Requirement(name=_LINKER_PREFIX + linker, package=linker)
             raise ToolError(
                 f"the linker {linker} is not installed: there is no {need.name}",
-                hint=f"install it: {Missing(requirements=(need,)).line()}; or name another linker",
+                hint=f"{Missing(requirements=(need,)).advice()}; or name another linker",
             )
         if self.inputs.layouts and linker not in layouts.LINKERS:
             raise VariantError(

@@ -106,7 +106,7 @@ def find_compiler(name: str) -> Compiler:
             f"the compiler {name} is not installed",
             hint="check that the path is right and may be executed"
             if "/" in name
-            else f"install it: {missing(requirements_of(name)).line()}",
+            else missing(requirements_of(name)).advice(),
         )
     said = version_line(Path(path))
     number = process.output_of((path, "-dumpfullversion", "-dumpversion"))

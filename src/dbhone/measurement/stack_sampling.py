@@ -64,7 +64,7 @@ def check_sampling() -> None:
         need = Requirement(name=_PROGRAM, package="linux-perf")
         raise ToolError(
             "perf is not installed: it samples the servers' stacks",
-            hint=f"install it: {missing((need,)).line()}",
+            hint=missing((need,)).advice(),
         )
     paranoid = int(_PARANOID.read_text(encoding="ascii")) if _PARANOID.exists() else None
     if paranoid is None:

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from dbhone.errors import ToolError
+from dbhone.requirements import Missing, Requirement
 from dbhone.versions import numbers
 
 _DEBIAN = Path("/usr/lib/postgresql")
@@ -43,6 +44,7 @@ def client_program(names: tuple[str, ...], package: str) -> str:
         found = shutil.which(name)
         if found is not None:
             return found
+    need = Requirement(name=names[0], package=package)
     raise ToolError(
-        f"the program {names[0]} is not installed", hint=f"install it: apt-get install {package}"
+        f"the program {names[0]} is not installed", hint=Missing(requirements=(need,)).advice()
     )

@@ -41,7 +41,7 @@ def locate_program(driver: ServerDriver, session: Session, notify: Callable[[str
     if installed is None:
         raise ToolError(
             f"{driver.program} is not installed",
-            hint=f"install it: {missing((driver.requirement,)).line()}",
+            hint=missing((driver.requirement,)).advice(),
         )
     if driver.module is None:
         return Path(installed)

@@ -41,7 +41,7 @@ def command(context: Context, names: tuple[str, ...], yes: bool) -> None:
         else:
             raise ToolError(
                 f"{' and '.join(names)} needs {lacking.describe()}, which hone may not install",
-                hint=f"run this, then the same again: {lacking.line()}",
+                hint=f"before running the same again, {lacking.advice()}",
             )
     for goal in chosen:
         context.out.print(f"{goal.name}: ready")
