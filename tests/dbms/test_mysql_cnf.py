@@ -61,6 +61,30 @@ def test_mariadb_reads_its_own_section_too() -> None:
     assert found == {**read(FILE), "innodb_log_file_size": "1G"}
 
 
+def test_mariadb_reads_the_section_of_a_cluster_s_nodes_too() -> None:
+    galera = "[galera]\nbinlog_format = ROW\n"
+    (found,) = MariaDb().read_settings_file(galera)
+    assert (found.name, found.value) == ("binlog_format", "ROW")
+    with pytest.raises(SettingsError, match=r"there is no setting, only in \[galera\]"):
+        read(galera)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", r"in \[mysqld\], \[server\] there is no setting$"),
+        ("[mysqld]\n# sync_binlog = 1\n", r"in \[mysqld\], \[server\] there is no setting$"),
+        (
+            "[client]\nport = 1\n[mysqldump]\nquick\n[mysqld]\n",
+            r"there is no setting, only in \[client\], \[mysqldump\]$",
+        ),
+    ],
+)
+def test_a_file_that_sets_nothing_is_refused(text: str, said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        read(text)
+
+
 def test_everything_is_known_to_be_from_a_file() -> None:
     assert {each.origin for each in Mysql().read_settings_file(FILE)} == {Origin.FILE}
 
@@ -72,6 +96,8 @@ def test_everything_is_known_to_be_from_a_file() -> None:
         ("max_connections = 5\n", "line 1: 'max_connections = 5' stands before"),
         ("[mysqld]\n= 5\n", "line 2: '= 5' is not a setting"),
         ("[mysqld-8.0]\nmax_connections = 5\n", "line 1: hone does not read \\[mysqld-8.0\\]"),
+        ("[mysqld1]\nsync_binlog = 1\n", "line 1: hone does not read \\[mysqld1\\]"),
+        ("[mysqld]\nx = 1\n[mysqld@prod]\ny = 2\n", "line 3: hone does not read \\[mysqld@prod\\]"),
         ("[mysqld]\nmax connections = 5\n", "line 2"),
     ],
 )

@@ -259,6 +259,7 @@ def test_everything_is_known_to_be_from_a_file() -> None:
         ("work_mem = 4 MB\n", "line 1: 'work_mem = 4 MB' is not a setting"),
         ("work_mem\n", "line 1"),
         ("work_mem = 'open\n", "line 1"),
+        ("# work_mem = 4MB\n\n", "in all its lines there is no setting"),
     ],
 )
 def test_what_cannot_be_followed_is_refused_with_its_line(text: str, said: str) -> None:

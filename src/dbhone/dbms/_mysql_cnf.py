@@ -6,10 +6,10 @@ All is read as mysqld itself would take it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePosixPath
 
-from dbhone.dbms.base_settings import LOOSE, Origin, RequestedSetting
+from dbhone.dbms.base_settings import ASK_THE_SERVER, LOOSE, Origin, RequestedSetting
 from dbhone.errors import SettingsError
 
 OWN_FILES = frozenset(
@@ -42,7 +42,8 @@ _SKIP = ("skip_", "disable_")
 _SWITCHES = {"on": "OFF", "1": "OFF", "true": "OFF", "0": "ON"}
 """What ``skip_NAME`` with a value says of NAME; my_getopt takes 0 alone for a double negation."""
 _SECTION = re.compile(r"\[\s*([^\]]+?)\s*\]")
-_VERSIONED = re.compile(r"(?:mysqld|mariadb|mariadbd)-\d[\d.]*")
+_SPECIAL = re.compile(r"(?:mysqld|mariadbd?|server|galera)(?:-\d[\d.]*|\d+|@.*)")
+"""Sections for one version, for one server of mysqld_multi's, or for one of systemd's."""
 _COMMENT = re.compile(r"\s#.*$")
 _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "r": "\r", "\\": "\\", "s": " "}
 _ESCAPED = re.compile(r"\\([btnr\\s])")
@@ -61,12 +62,14 @@ def read_cnf(text: str, sections: frozenset[str]) -> tuple[RequestedSetting, ...
     """Return the settings in ``sections``; of one that stands twice the last counts.
 
     A name without a value is a switch that is on. Raises SettingsError for a line that is
-    none of my.cnf's, for an included file, and for settings for one version only. A plugin's own
-    may be missing: builds lack plugins.
+    none of my.cnf's, for an included file, for settings for one version or one of several servers
+    only, and for a file that sets nothing. A plugin's own may be missing: builds lack plugins.
     """
     values = {}
+    others: dict[str, None] = {}
     for number, section, line in _lines(text, sections):
         if section not in sections:
+            others[section] = None
             continue
         name, equals, rest = line.partition("=")
         spelling = name.strip().lower().replace("-", "_")
@@ -79,6 +82,11 @@ def read_cnf(text: str, sections: frozenset[str]) -> tuple[RequestedSetting, ...
         if spelling.startswith(_OF_PLUGINS) or ("." in spelling and LOOSE not in spelling):
             spelling = f"{LOOSE}{spelling}"
         values[spelling] = value
+    if not values:
+        elsewhere = f", only in {_headings(others)}" if others else ""
+        raise SettingsError(
+            f"in {_headings(sorted(sections))} there is no setting{elsewhere}", hint=ASK_THE_SERVER
+        )
     return tuple(
         RequestedSetting(name=name, value=last_value, origin=Origin.FILE)
         for name, last_value in values.items()
@@ -102,16 +110,20 @@ def _lines(text: str, sections: frozenset[str]) -> Iterator[tuple[int, str, str]
         if heading is None:
             if not section:
                 raise SettingsError(f"line {number}: '{line}' stands before any [section]")
-            if _VERSIONED.fullmatch(section):
+            if _SPECIAL.fullmatch(section):
                 raise SettingsError(
                     f"line {beginning}: hone does not read [{section}], which is for one version"
-                    " only",
+                    " or one of several servers only",
                     hint=f"put its settings into a subject's own 'settings', and keep to"
-                    f" {', '.join(f'[{section}]' for section in sorted(sections))}",
+                    f" {_headings(sorted(sections))}",
                 )
             yield number, section, line
             continue
         section, beginning = heading[1].lower(), number
+
+
+def _headings(sections: Iterable[str]) -> str:
+    return ", ".join(f"[{section}]" for section in sections)
 
 
 def _value(written: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dbhone.dbms.base_settings import LOOSE, Origin, RequestedSetting
+from dbhone.dbms.base_settings import ASK_THE_SERVER, LOOSE, Origin, RequestedSetting
 from dbhone.errors import SettingsError
 
 _LINE = re.compile(
@@ -21,7 +21,8 @@ def read_conf(text: str) -> tuple[RequestedSetting, ...]:
     """Return the settings of a postgresql.conf; of one that stands twice the last counts.
 
     An extension's own setting, which has a dot, may be missing: the server learns it only from
-    the extension. Raises SettingsError for a line that is none of its, and for an included file.
+    the extension. Raises SettingsError for a line that is none of its, for an included file, and
+    for a file that sets nothing.
     """
     values: dict[str, str] = {}
     for number, whole in enumerate(text.splitlines(), 1):
@@ -40,6 +41,8 @@ def read_conf(text: str) -> tuple[RequestedSetting, ...]:
             )
         quoted = match["quoted"]
         values[name] = match["bare"] if quoted is None else _unquoted(quoted)
+    if not values:
+        raise SettingsError("in all its lines there is no setting", hint=ASK_THE_SERVER)
     return tuple(
         RequestedSetting(
             name=f"{LOOSE}{name}" if "." in name else name, value=value, origin=Origin.FILE

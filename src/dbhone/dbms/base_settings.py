@@ -23,6 +23,11 @@ _LONGEST_VALUE = 4000
 LOOSE = "loose_"
 """Before a setting's name: leave it out, with a footnote, where a version lacks it."""
 
+ASK_THE_SERVER = (
+    "ask the running server for all of its settings: docs/guides/your-server.md says how"
+)
+"""What to do with a settings file that is not the whole of what a server was given."""
+
 
 class Origin(StrEnum):
     """Who requests a setting."""

@@ -100,7 +100,7 @@ class MariaDb(MysqlLife):
     needs_cxx = True
     takes_options = True
     settings_table = "mariadb"
-    cnf_sections = frozenset({"mysqld", "server", "mariadb", "mariadbd"})
+    cnf_sections = frozenset({"mysqld", "server", "mariadb", "mariadbd", "galera"})
     requirements = (
         *CMAKE_REQUIREMENTS,
         # Bison makes the SQL parser.
