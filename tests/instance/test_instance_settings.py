@@ -361,6 +361,27 @@ class TestUsersFile:
         assert result.values == {"max_wal_senders": "10"}
         assert "secret" not in str(result)
 
+    def test_huge_pages_are_left_to_the_lever_and_to_the_experiment(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        names = dict.fromkeys(("shared_buffers", "huge_pages"), "")
+        monkeypatch.setitem(settings._defaults_by_server, POSTGRESQL, names)
+        choose_of = partial(
+            choose,
+            lives.Postgresql(),
+            POSTGRESQL,
+            PLACE,
+            proposed={"huge_pages": "off"},
+            drop_unknown=False,
+        )
+        file = asked_by(Origin.FILE, huge_pages="try")
+        result = choose_of(wanted=file)
+        assert (result.values, result.ignored) == ({"huge_pages": "off"}, ("huge_pages",))
+        asked = asked_by(Origin.EXPERIMENT, huge_pages="on")
+        assert choose_of(wanted=(*file, *asked)).values == {"huge_pages": "on"}
+        file = asked_by(Origin.FILE, **{"large-pages": "ON"})
+        assert chosen_of(*file).ignored == ("large-pages",)
+
     def test_an_unknown_setting_is_an_error_there_too(self) -> None:
         with pytest.raises(SettingsError, match="no setting 'innodb_bufer_pool_size'"):
             chosen_of(*asked_by(Origin.FILE, innodb_bufer_pool_size="1G"))

@@ -23,9 +23,11 @@ OWN_FILES = frozenset(
         *("ssl_crl", "ssl_crlpath", "ssl_key", "innodb_data_file_path"),
         # On a replica each write of a client fails.
         *("read_only", "super_read_only", "offline_mode"),
+        # The first server of a block would take the pages, and the others do without.
+        "large_pages",
     }
 )
-"""Settings that name files and peers of one server."""
+"""Settings that name files and peers of one server, or would spoil a measurement of several."""
 OWN_PREFIXES = (
     *("wsrep_", "group_replication_", "rpl_semi_sync_", "report_", "mysqlx_"),
     *("s3_", "spider_remote_", "hashicorp_key_", "aws_key_", "file_key_", "authentication_ldap_"),

@@ -83,6 +83,8 @@ class PostgresqlLife(ServerDbms):
             "default_transaction_read_only",
             # Locales that the machine may lack; the data is of the locale C.
             *("lc_monetary", "lc_numeric", "lc_time", "dynamic_library_path"),
+            # The first server of a block would take the pages, and the others do without.
+            "huge_pages",
             # Libraries that hone's builds lack; without one of them the server does not start.
             *("shared_preload_libraries", "session_preload_libraries", "local_preload_libraries"),
         }

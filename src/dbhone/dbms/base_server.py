@@ -126,7 +126,8 @@ class ServerDbms(Dbms):
     unreleased: re.Pattern[str] | None = None
     """How versions are called of which one source may not read the data of another."""
     own_files: frozenset[str] = frozenset()
-    """Settings that name files and peers of one server: not taken from a user's own file."""
+    """Settings that name files and peers of one server, or would spoil a measurement of several:
+    not taken from a user's own file."""
     own_prefixes: tuple[str, ...] = ()
     """How others of that kind begin: those of replication and of keys, some of them passwords."""
     data_settings: frozenset[str] = frozenset()
