@@ -382,6 +382,18 @@ class TestUsersFile:
         file = asked_by(Origin.FILE, **{"large-pages": "ON"})
         assert chosen_of(*file).ignored == ("large-pages",)
 
+    def test_events_of_a_copy_run_only_if_the_experiment_asks(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        known = KNOWN | {"event_scheduler": "OFF"}
+        monkeypatch.setitem(settings._defaults_by_server, MARIADB, known)
+        file = asked_by(Origin.FILE, event_scheduler="ON")
+        result = chosen_of(*file, event_scheduler="OFF")
+        assert result.values["event_scheduler"] == "OFF"
+        assert result.ignored == ("event_scheduler",)
+        asked = asked_by(Origin.EXPERIMENT, event_scheduler="ON")
+        assert chosen_of(*file, *asked).values["event_scheduler"] == "ON"
+
     def test_an_unknown_setting_is_an_error_there_too(self) -> None:
         with pytest.raises(SettingsError, match="no setting 'innodb_bufer_pool_size'"):
             chosen_of(*asked_by(Origin.FILE, innodb_bufer_pool_size="1G"))

@@ -25,6 +25,8 @@ OWN_FILES = frozenset(
         *("read_only", "super_read_only", "offline_mode"),
         # The first server of a block would take the pages, and the others do without.
         "large_pages",
+        # Events would change the rows of each copy of the user's data.
+        "event_scheduler",
     }
 )
 """Settings that name files and peers of one server, or would spoil a measurement of several."""
