@@ -283,7 +283,8 @@ def test_a_server_that_takes_too_much_memory_is_ended_and_told(
         " and it used more than the 64.0 MiB of memory that it may use"
     )
     assert caught.value.hint == (
-        "choose a smaller cache, or fewer subjects: they share the machine's memory"
+        "choose a smaller cache (shared_buffers), or fewer subjects:"
+        " they share the machine's memory"
     )
     neighbour.check()
     assert neighbour.place.tenant.exceeded() is None

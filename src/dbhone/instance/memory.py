@@ -101,10 +101,13 @@ def fit_together(caches: Sequence[int]) -> bool:
     return sum(cache + _BESIDE_CACHE for cache in caches) <= _SHARE_OF_SERVERS * memory_for(1)
 
 
-def check_memory(caches: Sequence[int], *, one_by_one: bool = False) -> None:
+def check_memory(
+    caches: Sequence[int], *, one_by_one: bool = False, said_by: str = "[workload] cache"
+) -> None:
     """Raise MachineError if servers with caches of these sizes do not fit into the memory.
 
     ``one_by_one`` says that at most one server is up at a time: then the largest counts.
+    ``said_by`` is what an experiment says the size of its caches by.
     """
     caches = sorted(caches)[-1:] if one_by_one else caches
     needed = sum(cache + _BESIDE_CACHE for cache in caches)
@@ -118,6 +121,6 @@ def check_memory(caches: Sequence[int], *, one_by_one: bool = False) -> None:
         raise MachineError(
             f"{count} with a cache of {sizes} would need about"
             f" {units.size(needed)}, and {whose} {units.size(available)}",
-            hint="choose a smaller cache: [workload] cache"
+            hint=f"choose a smaller cache: {said_by}"
             + (', or one server at a time: [design] servers = "one"' if len(caches) > 1 else ""),
         )

@@ -222,14 +222,13 @@ class Server:
 
     def _advice(self, finished: Finished | None, text: str) -> str | None:
         group = self.place.tenant.group
+        smaller = f"choose a smaller cache ({self.dbms.cache_setting})"
         if group is not None and group.out_of_memory():
-            return "choose a smaller cache, or fewer subjects: they share the machine's memory"
+            return f"{smaller}, or fewer subjects: they share the machine's memory"
         if self.dbms.foreign_data.search(text):
             return f"another version made this data: remove {self.home.data}, which is made again"
         if finished is not None and finished.status == -signal.SIGKILL:
-            return (
-                "the kernel kills what takes too much memory: see dmesg, or choose a smaller cache"
-            )
+            return f"the kernel kills what takes too much memory: see dmesg, or {smaller}"
         if _TOO_MANY.search(text):
             return (
                 f"a server and its clients may have {MOST_PROCESSES} processes and threads in all:"

@@ -37,6 +37,24 @@ def test_servers_that_do_not_fit_together_are_refused_unless_one_is_up_at_a_time
     check_caches(declared('servers = "one"'))
 
 
+@pytest.mark.parametrize(
+    ("said", "advised"),
+    [
+        ('shared_buffers = "1GB"', '[config] set = { shared_buffers = "50% of memory" }'),
+        ("jit = true", "[workload] cache"),
+    ],
+)
+def test_a_smaller_cache_is_advised_where_it_has_an_effect(
+    said: str, advised: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = SimpleNamespace(available=1, total=64 * GIB)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: memory)
+    text = GOOD_SERVERS.replace('shared_buffers = "1GB"', said)
+    with pytest.raises(MachineError) as caught:
+        check_caches(parse(text, name="x.toml"))
+    assert f"a smaller cache: {advised}, or" in (caught.value.hint or "")
+
+
 def test_settings_that_need_more_open_files_than_may_be_are_refused_by_the_subject(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

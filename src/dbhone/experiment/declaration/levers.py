@@ -70,5 +70,14 @@ def cache_bytes(subject: SubjectDeclaration, workload: Workload, servers: int) -
     return cache_bytes_of(dbms, requested_values(dbms, subject.settings), yardstick)
 
 
+def cache_said_by(experiment: Experiment) -> str:
+    """Return what says how large caches are: a setting, where one is requested, goes first."""
+    for subject in experiment.subjects:
+        dbms = _server(subject)
+        if dbms.cache_setting in requested_values(dbms, subject.settings):
+            return f'[config] set = {{ {dbms.cache_setting} = "50% of memory" }}'
+    return "[workload] cache"
+
+
 def _server(subject: SubjectDeclaration) -> ServerDbms:
     return load_server_dbms(subject.inputs.dbms)

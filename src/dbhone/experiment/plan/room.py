@@ -8,7 +8,7 @@ from dbhone.dbms.base import load_dbms
 from dbhone.dbms.base_server import load_server_dbms
 from dbhone.dbms.base_settings import Origin
 from dbhone.errors import MachineError
-from dbhone.experiment.declaration.levers import cache_bytes, uses_huge_pages
+from dbhone.experiment.declaration.levers import cache_bytes, cache_said_by, uses_huge_pages
 from dbhone.experiment.declaration.model import Experiment
 from dbhone.experiment.declaration.requested_settings import requested_values
 from dbhone.experiment.plan.plan import Compile, Plan, PostLink
@@ -50,7 +50,7 @@ def check_caches(experiment: Experiment) -> None:
         for subject in experiment.subjects
         if not uses_huge_pages(subject)
     ]
-    check_memory(caches, one_by_one=experiment.one_by_one)
+    check_memory(caches, one_by_one=experiment.one_by_one, said_by=cache_said_by(experiment))
 
 
 def check_open_files(experiment: Experiment) -> None:

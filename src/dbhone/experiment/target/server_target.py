@@ -13,7 +13,7 @@ from dbhone.compilation.profile_counts import ProfileCounts, newly_executed, tot
 from dbhone.dbms.base_server import load_server_dbms
 from dbhone.errors import HoneError, ServerError
 from dbhone.experiment.declaration.interleaved_sets import interleaved_sets
-from dbhone.experiment.declaration.levers import uses_huge_pages
+from dbhone.experiment.declaration.levers import cache_said_by, uses_huge_pages
 from dbhone.experiment.declaration.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.target.block_servers import BlockServers
 from dbhone.experiment.target.interleaved import InterleavedTrials, subject_seconds
@@ -164,7 +164,11 @@ class ServerTarget(Target):
         if locale is not None:
             recorder.warn(locale_note(locale))
         caches = self._caches(workload.cache_bytes)
-        check_memory(tuple(caches.values()), one_by_one=experiment.one_by_one)
+        check_memory(
+            tuple(caches.values()),
+            one_by_one=experiment.one_by_one,
+            said_by=cache_said_by(experiment),
+        )
         self._specs |= self._limited(caches)
         self._scheduled_tasks = self.tasks(workload.scale)
         self._observation = RunObservation(experiment.observe, recorder.warn)
