@@ -394,6 +394,14 @@ class TestUsersFile:
         asked = asked_by(Origin.EXPERIMENT, event_scheduler="ON")
         assert chosen_of(*file, *asked).values["event_scheduler"] == "ON"
 
+    def test_the_log_says_what_hone_reads_in_it(self) -> None:
+        wanted = {"log_error_verbosity": "1", "log_warnings": "0", "log_error_services": "x"}
+        result = chosen_of(*asked_by(Origin.FILE, **wanted))
+        assert result.ignored == tuple(wanted)
+        assert result.values == chosen({}).values
+        with pytest.raises(SettingsError, match="set by hone itself"):
+            chosen(wanted)
+
     def test_an_unknown_setting_is_an_error_there_too(self) -> None:
         with pytest.raises(SettingsError, match="no setting 'innodb_bufer_pool_size'"):
             chosen_of(*asked_by(Origin.FILE, innodb_bufer_pool_size="1G"))

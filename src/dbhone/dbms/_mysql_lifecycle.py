@@ -79,6 +79,8 @@ class MysqlLife(ServerDbms):
         {
             *("user", "chroot", "basedir", "lc_messages_dir", "character_sets_dir", "plugin_dir"),
             *("log_error", "bind_address", "port", "daemonize", "admin_address", "admin_port"),
+            # In 5.7 it is a note that says that the server is ready.
+            *("log_error_verbosity", "log_warnings", "log_error_services"),
         }
     )
     foreign_data = re.compile(
