@@ -330,6 +330,12 @@ class TestUsersFile:
             "group_replication_group_seeds": "db2:33061",
             "read_only": "ON",
             "super-read-only": "ON",
+            "replicate_do_db": "shop",
+            "binlog_ignore_db": "mysql",
+            "innodb_encrypt_tables": "FORCE",
+            "encrypt_tmp_files": "ON",
+            "innodb_redo_log_encrypt": "ON",
+            "core-file": "ON",
         }
         known = KNOWN | {MARIADB_DBMS.canonical(name): "" for name in of_one_server}
         monkeypatch.setitem(settings._defaults_by_server, MARIADB, known | {"wsrep_on": "ON"})
@@ -350,6 +356,7 @@ class TestUsersFile:
             "archive_cleanup_command": "clean secret",
             "ssl_passphrase_command": "echo secret",
             "synchronous_standby_names": "*",
+            "unix_socket_group": "postgres",
         }
         names = dict.fromkeys((*of_one_server, "shared_buffers", "max_wal_senders"), "")
         monkeypatch.setitem(settings._defaults_by_server, POSTGRESQL, names)
@@ -463,14 +470,17 @@ def test_a_setting_that_data_is_made_with_can_be_asked_for() -> None:
     assert chosen({"innodb-page-size": "4096"}).values["innodb_page_size"] == "4096"
 
 
+@pytest.mark.parametrize(("name", "value"), [("max_wal_senders", "10"), ("summarize_wal", "on")])
 def test_settings_that_are_valid_only_together_are_decided_together(
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = dict.fromkeys(("wal_level", "max_wal_senders", "shared_buffers", "jit"), "")
+    names = dict.fromkeys(
+        ("wal_level", "max_wal_senders", "summarize_wal", "shared_buffers", "jit"), ""
+    )
     monkeypatch.setitem(settings._defaults_by_server, POSTGRESQL, names)
     proposed = {"wal_level": "minimal", "max_wal_senders": "0", "jit": "off"}
-    wanted = asked_by(Origin.EXPERIMENT, max_wal_senders="10")
+    wanted = asked_by(Origin.EXPERIMENT, **{name: value})
     values = choose(
         lives.Postgresql(), POSTGRESQL, PLACE, proposed=proposed, wanted=wanted, drop_unknown=False
     ).values
-    assert values == {"max_wal_senders": "10", "jit": "off"}
+    assert values == {name: value, "jit": "off"}

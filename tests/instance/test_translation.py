@@ -29,6 +29,8 @@ def translated(table: str, known: set[str], name: str, **wanted: str) -> dict[st
         ("mysql", "log_warnings", "9", "log_error_verbosity", "3"),
         ("mysql", "log_warnings", "ON", "log_error_verbosity", "2"),
         ("mysql", "ssl", "OFF", "tls_version", ""),
+        ("mysql", "skip_host_cache", "ON", "host_cache_size", "0"),
+        ("mariadb", "skip_host_cache", "ON", "host_cache_size", "0"),
         ("mariadb", "log_error_verbosity", "3", "log_warnings", "2"),
         ("mysql", "log_slave_updates", "on", "log_replica_updates", "on"),
         ("mysql", "table_cache", "400", "table_open_cache", "400"),

@@ -21,6 +21,10 @@ OWN_FILES = frozenset(
         *("general_log_file", "slow_query_log_file", "log_isam", "init_file"),
         *("secure_file_priv", "keyring_file_data", "ssl_ca", "ssl_capath", "ssl_cert"),
         *("ssl_crl", "ssl_crlpath", "ssl_key", "innodb_data_file_path"),
+        *("binlog_do_db", "binlog_ignore_db", "core_file"),
+        # Their keys are the user's.
+        *("innodb_redo_log_encrypt", "innodb_undo_log_encrypt", "binlog_encryption"),
+        *("default_table_encryption", "aria_encrypt_tables"),
         # On a replica each write of a client fails.
         *("read_only", "super_read_only", "offline_mode"),
         # The first server of a block would take the pages, and the others do without.
@@ -33,6 +37,7 @@ OWN_FILES = frozenset(
 OWN_PREFIXES = (
     *("wsrep_", "group_replication_", "rpl_semi_sync_", "report_", "mysqlx_"),
     *("s3_", "spider_remote_", "hashicorp_key_", "aws_key_", "file_key_", "authentication_ldap_"),
+    *("replicate_", "innodb_encrypt", "encrypt_"),
 )
 """How others of that kind begin: of clusters and replicas, ports, passwords and keys."""
 DATA_SETTINGS = frozenset(

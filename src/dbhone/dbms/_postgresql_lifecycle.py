@@ -77,6 +77,7 @@ class PostgresqlLife(ServerDbms):
         {
             *("external_pid_file", "log_directory", "log_filename", "stats_temp_directory"),
             *("ssl", "krb_server_keyfile", "promote_trigger_file", "restore_command"),
+            "unix_socket_group",
             # With a standby that is not there, the first commit would wait for ever.
             *("synchronous_standby_names", "synchronized_standby_slots", "standby_slot_names"),
             # Each write would fail.
