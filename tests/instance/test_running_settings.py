@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbhone.dbms.postgresql import Postgresql
 from dbhone.experiment.target.warnings import running_note
 from dbhone.instance.running_settings import RunningSettings, different, with_base_names
 
@@ -23,6 +24,8 @@ from dbhone.instance.running_settings import RunningSettings, different, with_ba
         ("30s", "30000ms"),
         ("2", "2.0"),
         ("no_engine_substitution,ansi_quotes", "ANSI_QUOTES,NO_ENGINE_SUBSTITUTION"),
+        ("ANSI", "REAL_AS_FLOAT,PIPES_AS_CONCAT,ANSI_QUOTES,IGNORE_SPACE,ANSI"),
+        ("mrr=on, index_merge=off", "index_merge=off,mrr=on,mrr_cost_based=on"),
     ],
 )
 def test_two_spellings_of_a_value_are_the_same(wanted: str, running: str) -> None:
@@ -30,7 +33,12 @@ def test_two_spellings_of_a_value_are_the_same(wanted: str, running: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("wanted", "running"), [("4000", "2048"), ("256M", "134217728"), ("on", "OFF"), ("2", "1")]
+    ("wanted", "running"),
+    [
+        *(("4000", "2048"), ("256M", "134217728"), ("on", "OFF"), ("2", "1")),
+        ("mrr=on", "index_merge=on,mrr=off"),
+        ("", "ANSI_QUOTES"),
+    ],
 )
 def test_what_the_server_runs_with_otherwise_is_told(wanted: str, running: str) -> None:
     differing = different({"x": wanted}, {"x": (running,)})
@@ -39,6 +47,21 @@ def test_what_the_server_runs_with_otherwise_is_told(wanted: str, running: str) 
     assert note is not None
     assert (note.code, note.subject) == ("setting-not-taken", "rel")
     assert note.text.endswith(f"x is {running}, not {wanted}")
+
+
+def test_what_postgresql_tells_in_another_word_is_the_same() -> None:
+    told_as = Postgresql().told_as
+    wanted = {"wal_compression": "true", "wal_buffers": "-1", "wal_level": "Hot_Standby"}
+    running = {
+        "wal_compression": ("pglz", "pglz"),
+        "wal_buffers": ("512", "4MB"),
+        "wal_level": ("replica", "replica"),
+    }
+    assert different(wanted, running, told_as) == {}
+    assert different({"wal_compression": "lz4"}, running, told_as) == {
+        "wal_compression": ("lz4", "pglz")
+    }
+    assert [*different({"wal_buffers": "8MB"}, running, told_as)] == ["wal_buffers"]
 
 
 def test_a_footnote_names_a_limit_of_open_files_that_is_too_low() -> None:

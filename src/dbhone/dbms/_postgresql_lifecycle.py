@@ -62,6 +62,16 @@ class PostgresqlLife(ServerDbms):
     modules = POSTGRESQL_MODULES
     threads = POSTGRESQL_THREADS
     running_settings = "SELECT name, setting, current_setting(name) FROM pg_settings"
+    told_as = MappingProxyType(
+        {
+            # From 15 on there are several ways to compress.
+            ("wal_compression", "on"): "pglz",
+            # What both are called since 9.6.
+            ("wal_level", "archive"): "replica",
+            ("wal_level", "hot_standby"): "replica",
+            ("wal_buffers", "-1"): None,
+        }
+    )
     # "Fast": clients are sent away and a checkpoint is made. Counters of a profile are written
     # as processes exit by themselves; the faster signal ends them before.
     stop_signal = signal.SIGINT

@@ -245,6 +245,9 @@ class ServerDbms(Dbms):
     running_settings: str
     """Asks a running server for its settings: rows of a name and one or more spellings of its
     value."""
+    told_as: Mapping[tuple[str, str], str | None] = MappingProxyType({})
+    """What a running server tells of a setting that was given a value, by both, in small letters:
+    another word for it, or None where it computes the value itself."""
 
     @abstractmethod
     def start(self, installation: Installation, place: InstanceDir) -> Program:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from dbhone.dbms.base_settings import LOOSE
 from dbhone.instance.client import connect
@@ -29,10 +30,14 @@ _WORDS = {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningSettings:
-    """The settings that a server was ``given``, and how it spells those that it tells."""
+    """The settings that a server was ``given``, and how it spells those that it tells.
+
+    ``told_as`` has the values that it tells in other words (``ServerDbms.told_as``).
+    """
 
     given: Mapping[str, str]
     told: Mapping[str, tuple[str, ...]]
+    told_as: Mapping[tuple[str, str], str | None] = field(default_factory=dict)
 
     @property
     def values(self) -> dict[str, str]:
@@ -43,7 +48,7 @@ class RunningSettings:
     @property
     def not_taken(self) -> dict[str, tuple[str, str]]:
         """Those that it runs with otherwise: as given, as it says."""
-        return different(self.given, self.told)
+        return different(self.given, self.told, self.told_as)
 
 
 def ask(server: Server, names: Iterable[str]) -> RunningSettings:
@@ -57,6 +62,7 @@ def ask(server: Server, names: Iterable[str]) -> RunningSettings:
     return RunningSettings(
         given={name: server.values[name] for name in names if name in server.values},
         told=with_base_names(told),
+        told_as=server.dbms.told_as,
     )
 
 
@@ -73,23 +79,51 @@ def with_base_names(told: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str,
 
 
 def different(
-    given: Mapping[str, str], running: Mapping[str, tuple[str, ...]]
+    given: Mapping[str, str],
+    running: Mapping[str, tuple[str, ...]],
+    told_as: Mapping[tuple[str, str], str | None] = MappingProxyType({}),
 ) -> dict[str, tuple[str, str]]:
-    """Return the settings that differ; ``running`` has the spellings of each one's value."""
+    """Return the settings that differ; ``running`` has the spellings of each one's value.
+
+    ``told_as`` has the values that this DBMS tells in other words (``ServerDbms.told_as``).
+    """
     return {
         name: (value, spellings[-1])
         for name, value in given.items()
-        if (spellings := running.get(name.removeprefix(LOOSE))) is not None
-        and not any(_meanings(value) & _meanings(spelling) for spelling in spellings)
+        if (spellings := running.get(setting := name.removeprefix(LOOSE))) is not None
+        and not any(_same(setting, value, spelling, told_as) for spelling in spellings)
     }
 
 
+def _same(
+    setting: str, given: str, told: str, told_as: Mapping[tuple[str, str], str | None]
+) -> bool:
+    """Return whether a setting has the value that it was given.
+
+    MySQL tells the words of sql_mode in an order of its own, with those that others stand for; and
+    all flags of optimizer_switch, of which some were given.
+    """
+    meanings = _meanings(given)
+    others = {told_as[setting, word] for word in meanings if (setting, word) in told_as}
+    return (
+        None in others
+        or not (meanings | others).isdisjoint(_meanings(told))
+        or _words(given) <= _words(told)
+    )
+
+
+def _words(value: str) -> set[str]:
+    return {word.strip() for word in _plain(value).split(",")}
+
+
+def _plain(value: str) -> str:
+    return value.strip().strip("'\"").lower()
+
+
 def _meanings(value: str) -> set[str]:
-    """Return what a value may mean: a word, words in any order, a number of bytes, a time."""
-    plain = value.strip().strip("'\"").lower()
-    # MySQL tells the words of sql_mode in an order of its own.
-    words = ",".join(sorted(plain.split(",")))
-    meanings = {plain, words, _WORDS.get(plain, plain), _OLD_UTF8.sub("utf8mb3", plain)}
+    """Return what a value may mean: a word, a number of bytes, a time."""
+    plain = _plain(value)
+    meanings = {plain, _WORDS.get(plain, plain), _OLD_UTF8.sub("utf8mb3", plain)}
     size, time = _SIZE.fullmatch(plain), _TIME.fullmatch(plain)
     if size is not None:
         meanings.add(str(int(size[1]) * _BYTES[size[2]]))
