@@ -248,6 +248,15 @@ def test_settings_are_read_without_quotes_and_comments_and_the_last_of_a_name_co
     }
 
 
+def test_what_a_server_answers_is_read_as_well() -> None:
+    answer = "DateStyle = 'ISO, DMY'\nlog_line_prefix = E'it''s \\\\ '\nshared_buffers = '128MB'\n"
+    assert read(answer) == {
+        "datestyle": "ISO, DMY",
+        "log_line_prefix": "it's \\ ",
+        "shared_buffers": "128MB",
+    }
+
+
 def test_everything_is_known_to_be_from_a_file() -> None:
     assert {each.origin for each in Postgresql().read_settings_file(FILE)} == {Origin.FILE}
 

@@ -112,8 +112,7 @@ def _lines(text: str, sections: frozenset[str]) -> Iterator[tuple[int, str, str]
         if line.startswith("!"):
             raise SettingsError(
                 f"line {number}: '{line}' includes another file, which hone does not follow",
-                hint="gather all that the server reads: (echo '[mysqld]'; my_print_defaults mysqld"
-                " server mariadb mariadbd | sed 's/^--//') > all.cnf",
+                hint=ASK_THE_SERVER,
             )
         heading = _SECTION.match(line)
         if heading is None:

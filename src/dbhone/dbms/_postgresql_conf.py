@@ -9,10 +9,11 @@ from dbhone.errors import SettingsError
 
 _LINE = re.compile(
     r"""(?P<name>[a-z_][\w$.]*) (?:\s*=\s*|\s+)
-        (?: '(?P<quoted>(?:[^'\\\n]|''|\\.)*)' | (?P<bare>[^\s'\#=][^\s'\#]*) )
+        (?: E?'(?P<quoted>(?:[^'\\\n]|''|\\.)*)' | (?P<bare>[^\s'\#=][^\s'\#]*) )
         \s* (?:\#.*)?""",
     re.VERBOSE | re.IGNORECASE,
 )
+"""A setting; a server that is asked for its settings quotes a backslash as SQL does: ``E'…'``."""
 _INCLUDES = frozenset({"include", "include_dir", "include_if_exists"})
 _ESCAPED = re.compile(r"''|\\(.)")
 
@@ -36,8 +37,7 @@ def read_conf(text: str) -> tuple[RequestedSetting, ...]:
         if name in _INCLUDES:
             raise SettingsError(
                 f"line {number}: '{line}' includes another file, which hone does not follow",
-                hint='ask the running server for all of its settings: psql -AtXc "SELECT'
-                " format('%s = %L', name, setting) FROM pg_file_settings WHERE applied\"",
+                hint=ASK_THE_SERVER,
             )
         quoted = match["quoted"]
         values[name] = match["bare"] if quoted is None else _unquoted(quoted)

@@ -39,8 +39,9 @@ def test_a_subject_s_own_setting_goes_before_the_config_s_however_it_is_spelled(
         (
             b"[mysqld]\n!include other.cnf\n",
             r"my\.cnf, line 2: .* includes another",
-            "my_print_defaults mysqld",
+            "docs/guides/your-server.md",
         ),
+        (b"[mysqld]\n", r"my\.cnf, in \[galera\], .*there is no setting", "ask the running server"),
         (b"\xff\xfe", "is not a text file", ""),
     ],
 )
