@@ -16,6 +16,7 @@ from dbhone.instance import data
 from dbhone.instance.client import connect
 from dbhone.instance.data_in_use import check_unused
 from dbhone.instance.server import Server
+from tests.files import put
 from tests.instance.conftest import Machine
 
 LOCKED = {
@@ -135,6 +136,34 @@ def test_sockets_of_a_server_are_left_out(machine: Machine, open_folder: Path) -
     data.copy_from(folder, machine.dbms, machine.installation, copy, machine.session)
     assert not [path for path in copy.data.iterdir() if path.suffix == ".sock"]
     with server_of(machine, copy) as server:
+        assert ask(server, f"SELECT count(*) FROM {TABLE[machine.dbms.name]}") == 3
+
+
+LOGS = {
+    "postgresql": ("log/postgresql-Mon.log",),
+    "mariadb": (
+        *("mysql-bin.index", "mysql-bin.000001", "mysql-bin.000002"),
+        *("db1-relay-bin.index", "db1-relay-bin.000007", "db1.err", "db1-slow.log"),
+    ),
+}
+
+
+@pytest.mark.integration
+def test_logs_of_the_user_s_server_are_not_given_to_each_server(
+    machine: Machine, open_folder: Path
+) -> None:
+    folder = users_folder(machine, open_folder / "users")
+    logs = LOGS[machine.dbms.name]
+    for name in logs:
+        put(folder / name, "what was logged")
+    before = contents(folder)
+    copy = machine.place()
+    data.copy_from(folder, machine.dbms, machine.installation, copy, machine.session)
+    assert [name for name in logs if (copy.data / name).exists()] == []
+    assert contents(folder) == before
+    logging = {"log_bin": "mysql-bin"} if machine.dbms.name == "mariadb" else {}
+    with machine.server(copy, **logging) as server:
+        server.database = "shop"
         assert ask(server, f"SELECT count(*) FROM {TABLE[machine.dbms.name]}") == 3
 
 

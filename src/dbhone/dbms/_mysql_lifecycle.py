@@ -53,6 +53,8 @@ _OWN_STATE = (
     *("master.info", "multi-master.info", "relay-log.info"),
 )
 """Files of a data directory: the server's identity, settings by SET PERSIST, replication."""
+_OWN_LOGS = ("*.index", "*.err", "*-slow.log")
+"""Binary and relay logs by their indexes, then logs of errors and of slow queries."""
 _READY = re.compile(r": ready for connections")
 _SIGNAL = re.compile(r"got (?:signal|exception) \d+|Assertion failure in file.*")
 _ERROR = re.compile(r"\[(?:ERROR|FATAL)\]\s*(.*)|^(?:\S*: )?ERROR:? +(\d+ .*)")
@@ -187,6 +189,7 @@ class MysqlLife(ServerDbms):
         return Takeover(
             marker="ibdata1",
             files=dict.fromkeys(_OWN_STATE),
+            logs=_OWN_LOGS,
             program=Program(
                 argv=argv, stdin="\n".join((*statements, "")), env=installation.environment()
             ),

@@ -171,8 +171,9 @@ class PostgresqlLife(ServerDbms):
                     ("postmaster.pid", "recovery.conf", "recovery.signal", "standby.signal")
                 ),
             },
-            # A slot keeps the log for a replica, and asks for more log than hone proposes.
-            emptied=("pg_replslot",),
+            # A slot keeps the log for a replica, and asks for more log than hone proposes. The
+            # others have what the server said; until 9.6 in pg_log.
+            emptied=("pg_replslot", "log", "pg_log"),
             program=Program(
                 argv=argv,
                 stdin=f"CREATE ROLE {_USER} SUPERUSER LOGIN;\n",

@@ -90,14 +90,15 @@ class SizingHints:
 class Takeover:
     """What makes a copy of a user's data directory one of hone's.
 
-    ``files`` are rewritten, or removed where there is no text, and the folders ``emptied`` lose
-    what they hold; then the ``program`` gives hone's user its rights. ``marker`` is a file that
-    every data directory has.
+    ``files`` are rewritten, or removed where there is no text, the folders ``emptied`` lose what
+    they hold, and ``logs``, patterns of names, are removed; then the ``program`` gives hone's user
+    its rights. ``marker`` is a file that every data directory has.
     """
 
     marker: str
     files: Mapping[str, str | None]
     emptied: tuple[str, ...] = ()
+    logs: tuple[str, ...] = ()
     program: Program
 
 

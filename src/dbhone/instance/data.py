@@ -157,12 +157,26 @@ def copy_from(
         (place.data / name).unlink(missing_ok=True)
         if text is not None:
             (place.data / name).write_text(text, encoding="utf-8")
-    for name in takeover.emptied:
-        remove_tree(place.data / name)
-        (place.data / name).mkdir(mode=0o700)
+    for path in [place.data / name for name in takeover.emptied]:
+        if path.is_dir():
+            remove_tree(path)
+            path.mkdir(mode=0o700)
+    _remove_logs(place.data, takeover.logs)
     own(place.data, place.tenant.account)
     doing = f"take over a copy of {folder}"
     _run(*(takeover.program, doing, dbms, installation, place, session), timeout=_TAKE_OVER_TIMEOUT)
+
+
+def _remove_logs(folder: Path, patterns: tuple[str, ...]) -> None:
+    """Remove logs from a copy, of which every server gets a copy in turn.
+
+    With an index of logs, ``NAME.index``, go those that it lists, ``NAME.000001`` and so on.
+    """
+    found = [path for pattern in patterns for path in folder.glob(pattern)]
+    indexed = {path.stem for path in found if path.suffix == ".index"}
+    numbered = [path for path in folder.iterdir() if path.suffix.removeprefix(".").isdecimal()]
+    for path in (*found, *(path for path in numbered if path.stem in indexed)):
+        path.unlink()
 
 
 def check_copyable(folder: Path) -> None:
