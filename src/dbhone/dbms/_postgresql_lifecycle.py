@@ -107,6 +107,8 @@ class PostgresqlLife(ServerDbms):
             "default_toast_compression",
         }
     )
+    # What ALTER SYSTEM writes.
+    settings_beside = ("postgresql.auto.conf",)
     settings_table = "postgresql"
     programs = ("postgres",)
     counters = SOURCES

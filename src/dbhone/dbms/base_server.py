@@ -137,6 +137,8 @@ class ServerDbms(Dbms):
     """Others that decide what loaded tables are: asked of a server when it is loaded, too."""
     while_loading: Settings = MappingProxyType({})
     """Settings of a server that is loaded, and of no other, without which data may be refused."""
+    settings_beside: tuple[str, ...] = ()
+    """Files beside a user's settings file that the server reads after it."""
     settings_table: str = ""
     """The table below ``settings/`` that tells what became of settings; empty for none."""
 

@@ -9,7 +9,7 @@ import pytest
 from dbhone.dbms.base_settings import Origin
 from dbhone.errors import UsageError
 from dbhone.experiment.declaration.load import load_file, parse
-from tests.experiment.experiment_files import CONFIGURED, EMBEDDED
+from tests.experiment.experiment_files import CONFIGURED, EMBEDDED, GOOD_SERVERS
 
 
 def test_a_settings_file_is_looked_for_beside_the_experiment(tmp_path: Path) -> None:
@@ -23,6 +23,16 @@ def test_a_settings_file_is_looked_for_beside_the_experiment(tmp_path: Path) -> 
         ("sync_binlog", "1", Origin.EXPERIMENT),
     ]
     assert second.settings[-1].value == "0"
+
+
+def test_what_alter_system_wrote_beside_the_file_goes_before_it(tmp_path: Path) -> None:
+    (tmp_path / "postgresql.conf").write_text("work_mem = 4MB\njit = off")
+    (tmp_path / "postgresql.auto.conf").write_text("# Do not edit\nwork_mem = '64MB'\n")
+    file = tmp_path / "x.toml"
+    config = 'file = "postgresql.conf"\nset = {}\n'
+    file.write_text(GOOD_SERVERS.partition("[config]")[0] + f"[config]\n{config}")
+    settings = load_file(file).subjects[0].settings
+    assert {each.name: each.value for each in settings} == {"work_mem": "64MB", "jit": "off"}
 
 
 def test_a_subject_s_own_setting_goes_before_the_config_s_however_it_is_spelled() -> None:

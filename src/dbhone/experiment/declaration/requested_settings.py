@@ -66,7 +66,10 @@ class RequestedSettings:
         path = self._folder / expanded_path(name)
         where = f"{self._where.at('config', 'file')}: {path}"
         try:
-            return dbms.read_settings_file(path.read_text(encoding="utf-8"))
+            beside = (path.with_name(each) for each in dbms.settings_beside)
+            files = (path, *(file for file in beside if file.is_file()))
+            text = "\n".join(file.read_text(encoding="utf-8") for file in files)
+            return dbms.read_settings_file(text)
         except UnicodeDecodeError:
             raise ExperimentError(f"{where} is not a text file in UTF-8") from None
         except OSError as error:
