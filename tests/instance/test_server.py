@@ -202,6 +202,10 @@ class Full(Stubborn):
     script = "echo 'could not write: No space left on device'; exit 1"
 
 
+class WithoutAio(Stubborn):
+    script = "echo 'InnoDB: io_setup() failed with EAGAIN after 5 attempts.'; exit 1"
+
+
 def test_a_server_that_does_not_stop_is_killed_and_told(session: Session) -> None:
     with (
         pytest.raises(ServerError, match=r"PostgreSQL 1\.0 did not stop within 0 s and was killed"),
@@ -234,6 +238,12 @@ def test_a_full_disk_is_the_machines_fault(session: Session) -> None:
     with pytest.raises(MachineError, match="no space left for the data directory") as caught:
         pretended(Full(), session).__enter__()
     assert caught.value.hint is not None
+
+
+def test_io_threads_that_exceed_what_the_kernel_allows_are_told(session: Session) -> None:
+    with pytest.raises(ServerError, match="did not start") as caught:
+        pretended(WithoutAio(), session).__enter__()
+    assert "sysctl fs.aio-max-nr" in (caught.value.hint or "")
 
 
 def test_an_exception_kills_the_server_and_stays_what_it_is(session: Session) -> None:

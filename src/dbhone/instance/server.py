@@ -27,6 +27,8 @@ _STOP_TIMEOUT = 300.0
 _TOO_MANY = re.compile(
     r"could not fork|[Cc]an't create a new thread|Resource temporarily unavailable"
 )
+_NO_AIO = re.compile(r"io_setup\(\) failed with EAGAIN")
+"""What InnoDB says where servers' IO threads, of 256 slots each, exceed ``fs.aio-max-nr``."""
 
 
 @dataclass
@@ -229,6 +231,11 @@ class Server:
             return f"another version made this data: remove {self.home.data}, which is made again"
         if finished is not None and finished.status == -signal.SIGKILL:
             return f"the kernel kills what takes too much memory: see dmesg, or {smaller}"
+        if _NO_AIO.search(text):
+            return (
+                "the IO threads of all servers together ask the kernel for more than it allows:"
+                " choose fewer, or run 'sysctl fs.aio-max-nr=1048576' as root"
+            )
         if _TOO_MANY.search(text):
             return (
                 f"a server and its clients may have {MOST_PROCESSES} processes and threads in all:"
