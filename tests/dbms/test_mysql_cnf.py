@@ -54,6 +54,9 @@ def test_the_server_s_sections_are_read_and_the_last_of_a_name_counts() -> None:
         "sort_buffer_size": "2M",
     }
     assert read("[mysqld]\nlog-bin\n") == {"log_bin": "binlog"}
+    assert read("[mysqld]\nloose-max_connections = 7\nMAX_CONNECTIONS=8\n") == {
+        "max_connections": "8"
+    }
 
 
 def test_mariadb_reads_its_own_section_too() -> None:

@@ -74,7 +74,7 @@ def read_cnf(text: str, sections: frozenset[str]) -> tuple[RequestedSetting, ...
     none of my.cnf's, for an included file, for settings for one version or one of several servers
     only, and for a file that sets nothing. A plugin's own may be missing: builds lack plugins.
     """
-    values = {}
+    values: dict[str, RequestedSetting] = {}
     others: dict[str, None] = {}
     for number, section, line in _lines(text, sections):
         if section not in sections:
@@ -85,21 +85,21 @@ def read_cnf(text: str, sections: frozenset[str]) -> tuple[RequestedSetting, ...
         if not re.fullmatch(r"[a-z][a-z0-9_.]*", spelling):
             raise SettingsError(f"line {number}: '{line}' is not a setting of a my.cnf")
         value = _value(rest) if equals else _NAMELESS.get(spelling, "ON")
-        if spelling.removeprefix("loose_") in _PREFIXES_TO_FILES:
+        if spelling.removeprefix(LOOSE) in _PREFIXES_TO_FILES:
             # In the instance's own data directory, wherever the user's are.
             value = PurePosixPath(value).name
         if spelling.startswith(_OF_PLUGINS) or ("." in spelling and LOOSE not in spelling):
             spelling = f"{LOOSE}{spelling}"
-        values[spelling] = value
+        # Loose or not, it is the same setting.
+        values[spelling.removeprefix(LOOSE)] = RequestedSetting(
+            name=spelling, value=value, origin=Origin.FILE
+        )
     if not values:
         elsewhere = f", only in {_headings(others)}" if others else ""
         raise SettingsError(
             f"in {_headings(sorted(sections))} there is no setting{elsewhere}", hint=ASK_THE_SERVER
         )
-    return tuple(
-        RequestedSetting(name=name, value=last_value, origin=Origin.FILE)
-        for name, last_value in values.items()
-    )
+    return tuple(values.values())
 
 
 def _lines(text: str, sections: frozenset[str]) -> Iterator[tuple[int, str, str]]:
