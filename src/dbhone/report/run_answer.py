@@ -20,7 +20,7 @@ from dbhone.report.context import serves, short_names
 from dbhone.report.headline import BY_THE_CONTROL, LEAST_TOLD
 from dbhone.report.page import Page
 from dbhone.report.wording import cost_words, format_ratio
-from dbhone.units import count_of, exact_percent, listed, whole_minutes
+from dbhone.units import count_of, listed, whole_minutes
 
 
 class Answer(IntEnum):
@@ -131,15 +131,13 @@ def _of_loss(
     if tolerance is None:
         return RunAnswer(Answer.SLOWER, words)
     if least > tolerance:
-        return RunAnswer(Answer.SLOWER, f"{words}, by more than {exact_percent(tolerance)}")
+        return RunAnswer(Answer.SLOWER, f"{words}, by more than {_percent(tolerance)}")
     if most <= tolerance:
-        return RunAnswer(
-            Answer.NOT_SLOWER, f"{words}, but by no more than {exact_percent(tolerance)}"
-        )
+        return RunAnswer(Answer.NOT_SLOWER, f"{words}, but by no more than {_percent(tolerance)}")
     return RunAnswer(
         Answer.NOT_KNOWN,
-        f"{words}, by {max(least, 0.0):.1%} to {most:.1%}, and {exact_percent(tolerance)} is"
-        f" tolerated; {_more(page.run)}",
+        f"{words}, by {max(least, 0.0) * 100:.1f} to {most * 100:.1f} %, and"
+        f" {_percent(tolerance)} is tolerated; {_more(page.run)}",
     )
 
 
@@ -171,12 +169,16 @@ def _of_what_is_left_open(
     if tolerance is not None and loss > tolerance:
         return RunAnswer(
             Answer.NOT_KNOWN,
-            f"{found_none}; {left_open}, and {exact_percent(tolerance)} is tolerated;"
+            f"{found_none}; {left_open}, and {_percent(tolerance)} is tolerated;"
             f" {_more(page.run)}{_though(page, candidate)}",
         )
     if loss < LEAST_TOLD:
         left_open = "a loss is ruled out"
     return RunAnswer(Answer.NOT_SLOWER, f"{found_none}; {left_open}{_though(page, candidate)}")
+
+
+def _percent(tolerance: float) -> str:
+    return f"{tolerance * 100:.4g} %"
 
 
 def _more(run: Run) -> str:
