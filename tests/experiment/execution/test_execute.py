@@ -93,6 +93,7 @@ class PretendedTarget:
 
     broken: Collection[str] = ()
     silent: Collection[str] = ()
+    unfit: Collection[str] = ()
     runs_on: frozenset[int] = frozenset()
     answers: Mapping[str, list[Answers]] = field(default_factory=dict)
     sets: tuple[str, ...] | None = None
@@ -119,6 +120,10 @@ class PretendedTarget:
         for setting in subject.settings:
             if setting.name == "sync_bin_log":
                 raise SettingsError("there is no setting 'sync_bin_log'")
+
+    def check_start(self, _experiment: object, subject: SubjectDeclaration, *_: object) -> None:
+        if subject.name in self.unfit:
+            raise ServerError(f"{subject.name} does not start: invalid value")
 
     def state(self, subject: str) -> ServerState:
         return ServerState()
@@ -247,6 +252,18 @@ def test_a_setting_that_no_server_has_is_refused_before_all_others_are_built(ben
         bench.execute(f"{text}set = {{ max_connections = 10 }}\n")
     assert [what for stage, what in bench.begun() if stage == "build"] == ["a: rel with gcc"]
     assert bench.ended()[-1][0] != "build"
+
+
+def test_a_base_that_does_not_start_as_requested_ends_the_run_before_others_are_built(
+    bench: Bench,
+) -> None:
+    text = CONFIGURED.replace("b = {", 'b = { like = "a", variant = "o3" }\nc = {')
+    bench.target = PretendedTarget(unfit=("a",))
+    with pytest.raises(ServerError, match="a does not start: invalid value"):
+        bench.execute(f"{text}set = {{ max_connections = 10 }}\n")
+    assert [what for stage, what in bench.begun() if stage == "build"] == ["a: rel with gcc"]
+    bench.target = PretendedTarget(unfit=("c",))
+    assert bench.execute(f"{text}set = {{ max_connections = 10 }}\n").state is RunState.DONE
 
 
 BESIDES = GOOD.replace("pgo = {", 'o1 = { like = "rel", variant = "o1" }\npgo = {', 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import stat
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from dbhone.compilation.manifest import KeptFile
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base_server import Installation, ServerDbms
 from dbhone.dbms.base_settings import RequestedSetting
+from dbhone.errors import ServerError
 from dbhone.experiment.target.order import BlockSeed
 from dbhone.experiment.target.server_pool import ServerPool, ServerSpec, loading_settings
 from dbhone.instance.client import connect
@@ -233,6 +235,22 @@ def test_servers_with_pages_of_two_sizes_have_data_of_their_own_and_answer_alike
     assert pool.verify(usual) == pool.verify(small)
     assert sorted(open_session_home.home.data.glob("mariadb-*")) == kept
     assert len(kept) == 2
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("with_settings", "name"),
+    [(mariadb_with, "aria_log_file_size"), (postgresql_with, "max_connections")],
+)
+def test_a_server_is_tried_on_no_data(
+    open_session_home: Session, with_settings: Callable[..., ServerSpec], name: str
+) -> None:
+    skip_without_account(open_session_home)
+    pool = pool_of(open_session_home)
+    pool.try_start(with_settings())
+    with pytest.raises(ServerError, match=name.replace("_", ".")):
+        pool.try_start(with_settings(**{name: "none"}))
+    assert not list(open_session_home.home.data.iterdir())
 
 
 @pytest.mark.integration

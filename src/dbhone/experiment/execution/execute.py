@@ -290,17 +290,23 @@ class Execution:
         return profile_note(result.build)
 
     def _check_requested_settings(self, built: SubjectDeclaration, build: Build) -> None:
-        """Refuse settings that servers of this source lack, before more of them are built."""
+        """Refuse settings that servers of this source do not take, before more are built.
+
+        What the base does not start with is told now, and not by its verification.
+        """
         if _settings_source(built) in self._asked:
             return
         self._asked.add(_settings_source(built))
-        check = target_class(self._experiment.workload).check_settings
+        target, base = target_class(self._experiment.workload), self._experiment.base
         for subject in self._experiment.subjects:
             alike = _settings_source(subject) == _settings_source(built)
             if alike and subject.settings and self._participants.has(subject.name):
                 # _break_silent tells of a server that does not answer.
                 with contextlib.suppress(ServerError), self._service.exclusive():
-                    check(self._experiment, subject, build, self._session)
+                    target.check_settings(self._experiment, subject, build, self._session)
+        if base.settings and _settings_source(base) == _settings_source(built):
+            with self._service.exclusive():
+                target.check_start(self._experiment, base, build, self._session)
 
     def _check_subjects(self, plan: Plan) -> None:
         builds = {

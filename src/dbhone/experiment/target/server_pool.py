@@ -135,6 +135,11 @@ class ServerPool:
         with self._instance(spec, saved) as server:
             yield server
 
+    def try_start(self, spec: ServerSpec) -> None:
+        """Start a server on a new data directory, and stop it. Raises ServerError."""
+        with self._instance(spec, None) as server:
+            server.stop()
+
     @contextlib.contextmanager
     def _instance(self, spec: ServerSpec, saved: data.Saved | None) -> Iterator[Server]:
         with opened_place(self.session, memory=spec.memory) as place:

@@ -140,6 +140,15 @@ class ServerTarget(Target):
         pool = pool_of(experiment, session, lambda _: None)
         pool.settings(spec_of(experiment, subject, build))
 
+    @classmethod
+    def check_start(
+        cls, experiment: Experiment, subject: SubjectDeclaration, build: Build, session: Session
+    ) -> None:
+        """Start a server once on no data, unless it needs the user's, which would be copied."""
+        if experiment.workload.data.data_folder is None:
+            pool = pool_of(experiment, session, lambda _: None)
+            pool.try_start(spec_of(experiment, subject, build))
+
     def __init__(
         self,
         experiment: Experiment,

@@ -186,6 +186,13 @@ class Target(ABC):
         """
         del experiment, subject, build, session
 
+    @classmethod
+    def check_start(
+        cls, experiment: Experiment, subject: SubjectDeclaration, build: Build, session: Session
+    ) -> None:
+        """Raise ServerError if a server that is built like this does not start as requested."""
+        del experiment, subject, build, session
+
     def state(self, subject: str) -> ServerState:
         """Return how a subject's server runs."""
         del subject
