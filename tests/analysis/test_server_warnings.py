@@ -1,5 +1,6 @@
 """What a run of servers gives a reader to doubt."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -39,6 +40,19 @@ def test_a_share_of_refused_transactions_is_told_for_each_subject() -> None:
     said = "lto's server refused up to 0.4 % of the transactions of 7 steps ("
     assert found["refused-transactions"].text.startswith(said)
     assert "many-refused" not in found
+
+
+def test_shares_of_refused_transactions_are_told_together() -> None:
+    run = a_server_run()
+    samples = server_samples(run, Shape(refused=0.02))
+    values = samples.values.copy()
+    values[0] = values[samples.subjects.index("lto")]
+    (found,) = refused(run, replace(samples, values=values))
+    assert (found.code, found.subject) == ("refused-transactions", None)
+    first = samples.subjects[0]
+    said = rf"\), up to 0\.4 % of {first}'s, up to 0\.4 % of lto's: the figures include"
+    assert found.text.startswith("servers refused transactions of 7 steps (")
+    assert re.search(said, found.text)
 
 
 def test_a_subject_that_refuses_more_than_the_base_is_not_to_be_trusted_alike() -> None:

@@ -7,9 +7,10 @@ the run.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dbhone.analysis.sample_size import sample_size_warnings
 from dbhone.analysis.severity import by_severity
@@ -40,6 +41,9 @@ WINNER_CODES = (Code.CONTROL_NOISY,)
 """The warnings about a winner, which mean nothing where none is looked for."""
 _UNLIKE_SHARES = 0.01
 _LARGE_SHARE = 0.1
+_FIGURES_OF_REFUSED = (
+    "the figures include the time that these took, but not the work that they would have done"
+)
 _BUSY = 0.9
 """The share of the cores from which on the CPU is what limits throughput."""
 _CLIENT_SHARE = 0.3
@@ -49,7 +53,7 @@ _DRIFT_PIECES = 60
 
 
 def refused(run: Run, samples: SampleArray) -> Iterator[Warning]:
-    """Yield a warning for each subject whose server refused transactions.
+    """Yield a warning for each subject whose server refused many transactions; one for the others.
 
     A refused transaction takes time and counts for nothing. So a ratio is wrong by about the
     difference of the two shares; and where many are refused, another workload was measured.
@@ -60,26 +64,46 @@ def refused(run: Run, samples: SampleArray) -> Iterator[Warning]:
     base = run.base.name if run.base else None
     nothing = np.full(len(whole), np.nan)
     of_base = shares[samples.subjects.index(base)] if base in samples.subjects else nothing
+    few, of_few = dict[str, float](), np.zeros(len(whole), dtype=np.bool_)
+
+    def names(steps: NDArray[np.bool_]) -> list[str]:
+        return [samples.steps[whole[at]] for at in np.flatnonzero(steps)]
+
     for name, own in zip(samples.subjects, shares, strict=True):
         unlike = np.abs(own - of_base) >= _UNLIKE_SHARES  # not where one was not measured
         refusing = own > 0
-        steps = [samples.steps[whole[at]] for at in np.flatnonzero(refusing)]
-        if steps:
-            many = unlike | (own >= _LARGE_SHARE)
-            yield Warning(
-                code=Code.MANY_REFUSED if many.any() else Code.REFUSED_TRANSACTIONS,
-                text=f"{name}'s server refused {_of_steps(own[refusing].max(), steps)}: the figures"
-                " include the time that these took, but not the work that they would have done",
-                subject=name,
-            )
+        if refusing.any() and (unlike | (own >= _LARGE_SHARE)).any():
+            said = f"{name}'s server refused {_of_steps(own[refusing].max(), names(refusing))}"
+            text = f"{said}: {_FIGURES_OF_REFUSED}"
+            yield Warning(code=Code.MANY_REFUSED, text=text, subject=name)
+        elif refusing.any():
+            few[name], of_few = float(own[refusing].max()), of_few | refusing
         elif unlike.any():
-            steps = [samples.steps[whole[at]] for at in np.flatnonzero(unlike)]
             yield Warning(
                 code=Code.MANY_REFUSED,
                 text=f"{name}'s server refused no transaction, and {base}'s"
-                f" {_of_steps(of_base[unlike].max(), steps)}: they did not do the same work",
+                f" {_of_steps(of_base[unlike].max(), names(unlike))}: they did not do the same"
+                " work",
                 subject=name,
             )
+    if few:
+        yield _few_refused(few, names(of_few))
+
+
+def _few_refused(shares: Mapping[str, float], steps: Sequence[str]) -> Warning:
+    """Return the warning on subjects' servers that refused these shares, at most, of some steps."""
+    if len(shares) == 1:
+        ((name, share),) = shares.items()
+        text = f"{name}'s server refused {_of_steps(share, steps)}"
+    else:
+        most = "up to " if len(steps) > 1 else ""
+        of_each = ", ".join(f"{most}{_share(share)} of {name}'s" for name, share in shares.items())
+        text = f"servers refused transactions of {_steps(steps)}, {of_each}"
+    return Warning(
+        code=Code.REFUSED_TRANSACTIONS,
+        text=f"{text}: {_FIGURES_OF_REFUSED}",
+        subject=next(iter(shares)) if len(shares) == 1 else None,
+    )
 
 
 def _whole_steps(run: Run, samples: SampleArray) -> list[int]:
@@ -97,10 +121,12 @@ def _means(values: Array) -> Array:
 
 def _of_steps(most: float, steps: Sequence[str]) -> str:
     """Return the largest share and the steps that it is of, in words."""
-    if len(steps) == 1:
-        return f"{_share(most)} of the transactions of {steps[0]}"
-    count = count_of(len(steps), "step")
-    return f"up to {_share(most)} of the transactions of {count} ({listed(steps)})"
+    upto = "up to " if len(steps) > 1 else ""
+    return f"{upto}{_share(most)} of the transactions of {_steps(steps)}"
+
+
+def _steps(steps: Sequence[str]) -> str:
+    return steps[0] if len(steps) == 1 else f"{count_of(len(steps), 'step')} ({listed(steps)})"
 
 
 def _share(share: float) -> str:
