@@ -9,10 +9,11 @@ import pytest
 
 from dbhone.analysis.verdict import Verdict, overall
 from dbhone.measurement.metric import CPU_SECONDS, THROUGHPUT
-from dbhone.measurement.record import Code, Run, RunState, Warning
+from dbhone.measurement.record import Code, Run, RunState, StopReason, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.contract import report
 from dbhone.report.findings import findings_of
+from dbhone.report.headline import BY_THE_CONTROL
 from dbhone.report.one_line import one_line
 from dbhone.report.page import Page, build_page
 from dbhone.report.run_answer import Answer, run_answer
@@ -115,7 +116,7 @@ def test_a_control_that_reads_further_off_than_the_candidate_limits_the_answer()
     control = overall(page.analysis, "control")
     assert control is not None and control.low is not None
     reach = (1 - control.low) * 100
-    said = f"{reach:.1f} % (as far as the control's interval reaches) is not ruled out"
+    said = f"{reach:.1f} % ({BY_THE_CONTROL}) is not ruled out"
     assert said in run_answer(page).sentence
     assert run_answer(page, tolerance=0.99 * (1 - control.low)).answer is Answer.NOT_KNOWN
 
@@ -128,9 +129,13 @@ def test_a_larger_loss_than_is_tolerated_is_no_answer() -> None:
     assert found.answer is Answer.NOT_KNOWN
     said = f", and {(loss - 0.001) * 100:.4g} % is tolerated; "
     assert f"{said}'hone resume 12 --budget 15m' measures more" in found.sentence
-    precise = replace(page, run=replace(page.run, stopped_by="target"))
-    told = run_answer(precise, tolerance=loss - 0.001).sentence
-    assert f"{said}a smaller --target measures more" in told
+    for reason, more in (
+        (StopReason.TARGET, "a new run with a smaller --target measures more"),
+        (StopReason.CLEAR, "a new run without --stop-early measures more"),
+        (StopReason.BLOCKS, "it would take more than 100 blocks"),
+    ):
+        ended = replace(page, run=replace(page.run, stopped_by=reason))
+        assert f"{said}{more}" in run_answer(ended, tolerance=loss - 0.001).sentence
 
 
 @pytest.mark.parametrize(

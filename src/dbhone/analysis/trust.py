@@ -6,7 +6,7 @@ The grade is by what the control shows, by what could have been found, and by wh
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -58,19 +58,18 @@ def trust(
     warnings: Collection[Warning],
     *,
     history: bool,
-    parts: Mapping[str, Trust] | None = None,
+    parts: Sequence[tuple[str, Trust]] = (),
 ) -> Trust:
     """Return how far the verdicts of a run can be trusted, given its warnings.
 
     Whoever names a winner, words a headline or answers with an exit code goes by this grade alone.
-    A ``history`` has no winner. Of runs that were joined, ``parts`` have the grades of those whose
-    controls repeat another base, by their titles: the whole is trusted no further.
+    A ``history`` has no winner. Of runs that were joined, ``parts`` are the titles and grades of
+    those whose controls repeat another base: the whole is trusted no further.
     """
     best = None if history else find_best(analysis, trusted_subjects(run, warnings))
     controls = _judged_controls(run, analysis)
-    of_parts = list((parts or {}).items())
     reasons = (
-        *(f"{name}: {part.reason}" for name, part in of_parts if part.grade is TrustGrade.NONE),
+        *(f"{name}: {part.reason}" for name, part in parts if part.grade is TrustGrade.NONE),
         _of_base(run),
         _of_control(run, analysis, controls, warnings),
         None if best is None else _of_work(run, best, warnings),
@@ -81,7 +80,7 @@ def trust(
         return Trust(grade=TrustGrade.NONE, reason=reason)
     limits = [
         *_limits(run, analysis, controls, warnings, history=history),
-        *(f"{name}: {part.reason}" for name, part in of_parts if part.grade is TrustGrade.LIMITED),
+        *(f"{name}: {part.reason}" for name, part in parts if part.grade is TrustGrade.LIMITED),
     ]
     if limits:
         return Trust(grade=TrustGrade.LIMITED, reason="; ".join(limits))

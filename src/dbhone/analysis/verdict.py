@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
-from dbhone.analysis.student import critical_value
 from dbhone.measurement.metric import BY_NAME, CPU_SECONDS, THROUGHPUT, Better
 from dbhone.measurement.record import Group, Role, Subject
 
@@ -252,34 +251,42 @@ def judged_summaries(analysis: Analysis) -> tuple[Summary, ...]:
 
 
 def is_clear(
-    analysis: Analysis, candidates: Collection[str], tolerance: float | None = None
+    analysis: Analysis,
+    candidates: Collection[str],
+    tolerance: float | None = None,
+    controls: Collection[str] = (),
 ) -> bool:
     """Return whether every candidate differs from the base beyond any doubt, by ``overall``.
 
-    With a ``tolerance``, a fraction, a loss has to be beyond any doubt larger or smaller, too.
+    With a ``tolerance``, a fraction, a loss has to be beyond any doubt larger or smaller, too; and
+    it is not smaller if the ``controls`` may read further off.
     """
+    repeats = [score for name in controls if (score := overall(analysis, name)) is not None]
     scores = [overall(analysis, name) for name in candidates]
     return bool(scores) and all(
         score is not None
         and score.p_adjusted is not None
         and score.p_adjusted < CLEAR
-        and (tolerance is None or score.ratio > 1 or _is_clearly_off(score, 1 - tolerance))
+        and (tolerance is None or score.ratio > 1 or _is_judged(score, 1 - tolerance, repeats))
         for score in scores
     )
 
 
-def _is_clearly_off(score: Summary, ratio: float) -> bool:
-    """Return whether an interval as sure as ``CLEAR`` would not hold this ratio.
+_WIDER = 4.0
+"""How many times as wide an interval as sure as ``CLEAR`` is at most, beside one of 95 %: by the
+quantiles of Student's t with three degrees of freedom. More make it less wide.
+"""
 
-    The wider interval is that of 95 % by the quantiles of Student's t, with a degree of freedom
-    for each block but one.
-    """
-    end = score.low if ratio < score.ratio else score.high
-    if not end or score.blocks < 2:
+
+def _is_judged(loss: Summary, least: float, controls: Sequence[Summary]) -> bool:
+    """Return whether a loss is beyond any doubt on one side of the ``least`` ratio tolerated."""
+    larger = loss.ratio < least
+    end = loss.high if larger else loss.low
+    if not end:
         return False
-    usual, sure = critical_value(score.blocks - 1, [0.05, CLEAR])
-    distance = abs(math.log(score.ratio / ratio))
-    return bool(distance > abs(math.log(end / score.ratio)) * sure / usual)
+    distance, half = abs(math.log(loss.ratio / least)), abs(math.log(end / loss.ratio))
+    ruled_out = larger or possible_range(loss, controls)[0] >= least
+    return ruled_out and distance > _WIDER * half
 
 
 def cost(analysis: Analysis, subject: str) -> Summary | None:

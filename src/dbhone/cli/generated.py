@@ -57,8 +57,7 @@ _OPTIONS = (
     click.option(
         "--target",
         type=PERCENT,
-        help="Stop when every effect is known this precisely.  [default: 2%, or what --tolerance"
-        " takes]",
+        help="Stop when every effect is known this precisely.  [default: 2%]",
     ),
     click.option(
         "--seed", type=SEED, default=1, show_default=True, help="Seed of the random order."

@@ -26,7 +26,9 @@ def main() -> int:
     record, compiler, arguments = sys.argv[1], sys.argv[2], sys.argv[3:]
     recorded = [word for argument in arguments for word in expanded(argument)]
     jobs = os.environ.get("DBHONE_LINK_JOBS")
-    if jobs and "-c" not in recorded:
+    # With this one gcc shares make's own jobs.
+    shared = "--jobserver-auth=fifo:" in os.environ.get("MAKEFLAGS", "")
+    if jobs and "-c" not in recorded and not shared:
         arguments = [word for argument in arguments for word in limited(argument, jobs)]
     began, clock = time.time(), time.monotonic()
     pid = os.posix_spawn(compiler, [compiler, *arguments], os.environ)

@@ -72,6 +72,7 @@ class MysqlLife(ServerDbms):
     modules = MYSQL_MODULES
     threads = MYSQL_THREADS
     running_settings = "SHOW GLOBAL VARIABLES"
+    told_with_others = frozenset({"sql_mode", "optimizer_switch"})
     protocol = MYSQL
     stop_signal = signal.SIGTERM
     cache_setting = "innodb_buffer_pool_size"

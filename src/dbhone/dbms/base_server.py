@@ -251,6 +251,9 @@ class ServerDbms(Dbms):
     told_as: Mapping[tuple[str, str], str | None] = MappingProxyType({})
     """What a running server tells of a setting that was given a value, by both, in small letters:
     another word for it, or None where it computes the value itself."""
+    told_with_others: frozenset[str] = frozenset()
+    """Lists of which a running server tells more words than it was given: those that others stand
+    for, and flags that were not given."""
 
     @abstractmethod
     def start(self, installation: Installation, place: InstanceDir) -> Program:

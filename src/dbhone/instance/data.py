@@ -170,7 +170,7 @@ def copy_from(
 def _remove_logs(folder: Path, patterns: tuple[str, ...]) -> None:
     """Remove logs from a copy, of which every server gets a copy in turn.
 
-    With an index of logs, ``NAME.index``, go those that it lists, ``NAME.000001`` and so on.
+    With an index of logs, ``NAME.index``, go the logs ``NAME.000001`` and so on.
     """
     found = [path for pattern in patterns for path in folder.glob(pattern)]
     indexed = {path.stem for path in found if path.suffix == ".index"}

@@ -32,12 +32,13 @@ _WORDS = {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0"
 class RunningSettings:
     """The settings that a server was ``given``, and how it spells those that it tells.
 
-    ``told_as`` has the values that it tells in other words (``ServerDbms.told_as``).
+    ``told_as`` and ``told_with_others`` are those of its ``ServerDbms``.
     """
 
     given: Mapping[str, str]
     told: Mapping[str, tuple[str, ...]]
     told_as: Mapping[tuple[str, str], str | None] = field(default_factory=dict)
+    told_with_others: frozenset[str] = frozenset()
 
     @property
     def values(self) -> dict[str, str]:
@@ -48,7 +49,7 @@ class RunningSettings:
     @property
     def not_taken(self) -> dict[str, tuple[str, str]]:
         """Those that it runs with otherwise: as given, as it says."""
-        return different(self.given, self.told, self.told_as)
+        return different(self.given, self.told, self.told_as, self.told_with_others)
 
 
 def ask(server: Server, names: Iterable[str]) -> RunningSettings:
@@ -63,6 +64,7 @@ def ask(server: Server, names: Iterable[str]) -> RunningSettings:
         given={name: server.values[name] for name in names if name in server.values},
         told=with_base_names(told),
         told_as=server.dbms.told_as,
+        told_with_others=server.dbms.told_with_others,
     )
 
 
@@ -82,34 +84,28 @@ def different(
     given: Mapping[str, str],
     running: Mapping[str, tuple[str, ...]],
     told_as: Mapping[tuple[str, str], str | None] = MappingProxyType({}),
+    told_with_others: frozenset[str] = frozenset(),
 ) -> dict[str, tuple[str, str]]:
     """Return the settings that differ; ``running`` has the spellings of each one's value.
 
-    ``told_as`` has the values that this DBMS tells in other words (``ServerDbms.told_as``).
+    ``told_as`` and ``told_with_others`` are those of the ``ServerDbms``.
     """
+
+    def same(setting: str, value: str, spelling: str) -> bool:
+        meanings = _meanings(value)
+        others = {told_as[setting, word] for word in meanings if (setting, word) in told_as}
+        if None in others or not (meanings | others).isdisjoint(_meanings(spelling)):
+            return True
+        # A server may tell a list in an order of its own.
+        words, told = _words(value), _words(spelling)
+        return words <= told if setting in told_with_others else words == told
+
     return {
         name: (value, spellings[-1])
         for name, value in given.items()
         if (spellings := running.get(setting := name.removeprefix(LOOSE))) is not None
-        and not any(_same(setting, value, spelling, told_as) for spelling in spellings)
+        and not any(same(setting, value, spelling) for spelling in spellings)
     }
-
-
-def _same(
-    setting: str, given: str, told: str, told_as: Mapping[tuple[str, str], str | None]
-) -> bool:
-    """Return whether a setting has the value that it was given.
-
-    MySQL tells the words of sql_mode in an order of its own, with those that others stand for; and
-    all flags of optimizer_switch, of which some were given.
-    """
-    meanings = _meanings(given)
-    others = {told_as[setting, word] for word in meanings if (setting, word) in told_as}
-    return (
-        None in others
-        or not (meanings | others).isdisjoint(_meanings(told))
-        or _words(given) <= _words(told)
-    )
 
 
 def _words(value: str) -> set[str]:

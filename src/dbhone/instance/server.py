@@ -234,7 +234,8 @@ class Server:
         if _NO_AIO.search(text):
             return (
                 "the IO threads of all servers together ask the kernel for more than it allows:"
-                " choose fewer, or run 'sysctl fs.aio-max-nr=1048576' as root"
+                " lower innodb_read_io_threads and innodb_write_io_threads, or run"
+                " 'sysctl fs.aio-max-nr=1048576' as root"
             )
         if _TOO_MANY.search(text):
             return (

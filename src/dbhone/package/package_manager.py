@@ -86,7 +86,7 @@ class BinaryPackage:
 
 
 def are_untouched(packages: Sequence[BinaryPackage]) -> bool:
-    """Return whether apt has installed none of them; if all are in place, it may have."""
+    """Return whether apt has certainly installed none of them: if all are in place, it may have."""
     all_in_place = all(package.is_in_place() for package in packages)
     return not all_in_place and all(package.is_untouched() for package in packages)
 

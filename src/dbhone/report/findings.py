@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dbhone.analysis.comparison import analyse
@@ -129,7 +129,7 @@ def findings_of_joined(runs: Sequence[tuple[Run, SampleArray]]) -> Findings:
         whole.lineage,
         history=history_of(whole.run, whole.everything, whole.lineage),
         every=by_severity((*of_whole, *_of_parts(whole, alone, of_whole), _how(whole))),
-        parts=dict(_trust_of_parts(whole, alone)),
+        parts=tuple(_trust_of_parts(whole, alone)),
         origins=tuple(
             Origin(run=one_part.run, blocks=analysis.blocks)
             for one_part, analysis in zip(whole.parts, alone, strict=True)
@@ -146,7 +146,7 @@ def _findings(
     history: History | None,
     every: Iterable[Warning],
     origins: tuple[Origin, ...],
-    parts: Mapping[str, Trust] | None = None,
+    parts: Sequence[tuple[str, Trust]] = (),
 ) -> Findings:
     """Return what was found, with what follows from it."""
     warnings = _of_kind(every, history=history is not None)
@@ -166,7 +166,7 @@ def _findings(
 def _trust_of_parts(whole: Joined, alone: Sequence[Analysis]) -> Iterator[tuple[str, Trust]]:
     """Yield the grades of the runs whose controls repeat another base than that of the whole.
 
-    A winner is none of a part, so a part is graded as a history is.
+    A part has no winner, so it is graded as a history is.
     """
     for part, analysis in zip(whole.parts, alone, strict=True):
         if analysis.base != (whole.run.base and whole.run.base.name):

@@ -65,7 +65,7 @@ def _named(steps: Sequence[Effect], short: Mapping[str, str]) -> str:
 _MOST_NAMED = 4
 LEAST_TOLD = 0.0005
 """A gain or a loss that is smaller than this share would be shown as 0.0 %."""
-BY_THE_CONTROL = " (as far as the control's interval reaches)"
+BY_THE_CONTROL = "as far as the control's interval reaches"
 _BY_CHANCE = "one of several comparisons can show that by chance"
 
 
@@ -284,12 +284,13 @@ def _open(best: Summary, scores: Sequence[Summary], controls: Sequence[Summary])
     unsure = [score for score in scores if score.verdict == Verdict.NO_DIFFERENCE]
     known = [score for score in unsure if score.low is not None]
     largest, alone = _largest(known, controls), _largest(known, ())
-    texts = [
-        f"a {what} of up to {size * 100:.1f} %{f' ({subject})' if len(scores) > 1 else ''}"
-        f"{BY_THE_CONTROL if size > alone[what][0] else ''}"
-        for what, (size, subject) in largest.items()
-        if size >= LEAST_TOLD
-    ]
+    texts = []
+    for what, (size, subject) in largest.items():
+        if size >= LEAST_TOLD:
+            whose = [subject] if len(scores) > 1 else []
+            how = [BY_THE_CONTROL] if size > alone[what][0] else []
+            said = ", ".join(whose + how)
+            texts.append(f"a {what} of up to {size * 100:.1f} %{f' ({said})' if said else ''}")
     if texts:
         yield f"{' or '.join(texts)} is not ruled out"
 

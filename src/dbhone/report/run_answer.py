@@ -162,10 +162,8 @@ def _of_what_is_left_open(
         for controls in (controls_of(page.analysis, page.run.subjects), ())
     )
     found_none = f"no difference was found between {candidate.name} and {page.analysis.base}"
-    left_open = (
-        f"a loss of up to {loss * 100:.1f} %{BY_THE_CONTROL if loss > alone else ''} is not ruled"
-        " out"
-    )
+    whose = f" ({BY_THE_CONTROL})" if loss > alone else ""
+    left_open = f"a loss of up to {loss * 100:.1f} %{whose} is not ruled out"
     if tolerance is not None and loss > tolerance:
         return RunAnswer(
             Answer.NOT_KNOWN,
@@ -183,9 +181,16 @@ def _percent(tolerance: float) -> str:
 
 def _more(run: Run) -> str:
     """Return how more can be known."""
-    if run.stopped_by == StopReason.TARGET:
-        return "a smaller --target measures more"
-    return f"'hone resume {run.id} --budget {whole_minutes(2 * run.seconds)}' measures more"
+    match run.stopped_by:
+        case StopReason.BUDGET:
+            budget = whole_minutes(2 * run.seconds)
+            return f"'hone resume {run.id} --budget {budget}' measures more"
+        case StopReason.BLOCKS:
+            return f"it would take more than {count_of(run.design.max_blocks, 'block')}"
+        case StopReason.CLEAR:
+            return "a new run without --stop-early measures more"
+        case _:
+            return "a new run with a smaller --target measures more"
 
 
 def _though(page: Page, candidate: Subject) -> str:

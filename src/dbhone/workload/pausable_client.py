@@ -20,6 +20,7 @@ from dbhone.command import Command
 from dbhone.errors import DriverError, HoneError
 from dbhone.measurement import process_stats
 from dbhone.process import Finished, Process
+from dbhone.units import count_of
 from dbhone.untrusted_files import read_untrusted
 from dbhone.workload.counting import CountFile, Counts
 from dbhone.workload.drive import DriverCommand, DriverResult, failure
@@ -72,7 +73,8 @@ def _counted(client: PausableClient, command: DriverCommand) -> DriverReport:
     client.end(max(ENDING, deadline - time.monotonic()))
     if counts.refused and not counts.finished:
         raise DriverError(
-            f"the server refused all {counts.refused} operations in {counts.seconds:.1f} s"
+            f"no operation ended well in {counts.seconds:.1f} s: the server refused"
+            f" {count_of(counts.refused, 'operation')}"
         )
     if not counts.finished:
         raise DriverError(

@@ -33,6 +33,12 @@ def test_what_alter_system_wrote_beside_the_file_goes_before_it(tmp_path: Path) 
     file.write_text(GOOD_SERVERS.partition("[config]")[0] + f"[config]\n{config}")
     settings = load_file(file).subjects[0].settings
     assert {each.name: each.value for each in settings} == {"work_mem": "64MB", "jit": "off"}
+    (tmp_path / "postgresql.auto.conf").write_text("# Nothing yet\n")
+    settings = load_file(file).subjects[0].settings
+    assert {each.name: each.value for each in settings} == {"work_mem": "4MB", "jit": "off"}
+    (tmp_path / "postgresql.auto.conf").write_text("# Do not edit\nwork_mem 64 MB\n")
+    with pytest.raises(UsageError, match=r"postgresql\.auto\.conf, line 2: 'work_mem 64 MB'"):
+        load_file(file)
 
 
 def test_a_subject_s_own_setting_goes_before_the_config_s_however_it_is_spelled() -> None:

@@ -552,6 +552,9 @@ def test_a_comparison_of_what_is_byte_for_byte_the_same_is_answered_unmeasured(
     assert (run.state, run.stopped_by) == (RunState.DONE, "identical")
     assert PretendedMeasuring.subjects == ()
     assert bench.execute(GOOD).stopped_by == "target"
+    bench.target = PretendedTarget(broken={"pgo"})
+    with pytest.raises(DriverError, match="nothing is left to compare with rel"):
+        bench.execute(parse(GOOD, name=COMPARISON))
 
 
 def test_a_subject_that_broke_takes_no_part_when_the_run_goes_on(bench: Bench) -> None:

@@ -40,7 +40,7 @@ def test_servers_that_do_not_fit_together_are_refused_unless_one_is_up_at_a_time
 @pytest.mark.parametrize(
     ("said", "advised"),
     [
-        ('shared_buffers = "1GB"', '[config] set = { shared_buffers = "50% of memory" }'),
+        ('shared_buffers = "1GB"', 'shared_buffers, such as "50% of memory", in the settings'),
         ("jit = true", "[workload] cache"),
     ],
 )

@@ -90,9 +90,10 @@ def command(context: Context, /, first: str, second: str, **options: Any) -> int
     if they are not to be built plainly: 'apt:postgresql#lto+pgo'. By two compilers they may be
     the same. A is the base, and runs twice as the A/A control.
 
-    Exit codes: 0 B is not slower; 1 something failed or broke; 2 wrong use; 3 B is slower;
-    4 there is no answer: not enough data, a larger loss than is tolerated is not ruled out,
-    many transactions were refused, or the control differs.
+    Exit codes: 0 B is not slower, or by no more than --tolerance; 1 something failed or broke;
+    2 wrong use; 3 B is slower, with --tolerance by more than that; 4 there is no answer: not
+    enough data, whether the loss is larger than is tolerated is open, B alone failed in some
+    blocks, many transactions were refused, or the control differs.
 
     With --bisect they are: 0 good: B is not slower; 1 bad: B is slower, by more than --tolerance
     if that is given; 125 B cannot be built or broke, or there is no answer; 128 anything else

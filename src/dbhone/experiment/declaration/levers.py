@@ -75,7 +75,7 @@ def cache_said_by(experiment: Experiment) -> str:
     for subject in experiment.subjects:
         dbms = _server(subject)
         if dbms.cache_setting in requested_values(dbms, subject.settings):
-            return f'[config] set = {{ {dbms.cache_setting} = "50% of memory" }}'
+            return f'{dbms.cache_setting}, such as "50% of memory", in the settings'
     return "[workload] cache"
 
 

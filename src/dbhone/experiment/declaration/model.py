@@ -151,11 +151,11 @@ class Experiment:
     no CPU sleeps while something is measured. ``slices`` is how its trials are to be measured, and
     ``servers`` how many servers are up at once, which is never ``AUTO`` here.
     With ``allot`` what is hard to tell is asked for longer than what is not. With ``stop_early``
-    measuring ends when every candidate's summary is clear. ``tolerance`` is the loss that may hide,
-    a fraction, None if the experiment does not ask for one. Each subject has ``layouts`` of its
-    own, if it can have any, 0 is the usual one. ``verification`` is the grade at which builds are
-    verified, None if only their answers are compared. ``files`` are the texts of the
-    user's suite and its scripts, by name.
+    measuring ends when every candidate's summary is clear. ``tolerance`` is the loss that does
+    not matter, a fraction, None if each does. Each subject has ``layouts`` of its own, if it can
+    have any, 0 is the usual one. ``verification`` is the grade at which builds are verified, None
+    if only their answers are compared. ``files`` are the texts of the user's suite and its scripts,
+    by name.
     """
 
     name: str

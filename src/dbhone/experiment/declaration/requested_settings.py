@@ -64,18 +64,32 @@ class RequestedSettings:
         if name is None:
             return ()
         path = self._folder / expanded_path(name)
+        beside = [path.with_name(each) for each in dbms.settings_beside]
+        holding = [file for file in (path, *beside) if file.is_file() and _has_lines(file)]
+        requested: dict[str, RequestedSetting] = {}
+        for file in holding or [path]:
+            requested |= {setting.name: setting for setting in self._read(dbms, file)}
+        return tuple(requested.values())
+
+    def _read(self, dbms: ServerDbms, path: Path) -> tuple[RequestedSetting, ...]:
         where = f"{self._where.at('config', 'file')}: {path}"
         try:
-            beside = (path.with_name(each) for each in dbms.settings_beside)
-            files = (path, *(file for file in beside if file.is_file()))
-            text = "\n".join(file.read_text(encoding="utf-8") for file in files)
-            return dbms.read_settings_file(text)
+            return dbms.read_settings_file(path.read_text(encoding="utf-8"))
         except UnicodeDecodeError:
             raise ExperimentError(f"{where} is not a text file in UTF-8") from None
         except OSError as error:
             raise ExperimentError(f"{where} cannot be read: {error.strerror}") from error
         except SettingsError as error:
             raise ExperimentError(f"{where}, {error.message}", hint=error.hint) from None
+
+
+def _has_lines(file: Path) -> bool:
+    """Return whether a file holds more than comments, or cannot be read."""
+    try:
+        lines = map(str.strip, file.read_text(encoding="utf-8").splitlines())
+        return any(line and not line.startswith("#") for line in lines)
+    except (OSError, UnicodeDecodeError):
+        return True
 
 
 def requested_values(

@@ -287,26 +287,26 @@ class Execution:
             self._describe(name, result)
             self._recorder.warn(*profile_warnings(name, result.build))
         self._check_requested_settings(self._subjects[names[0]], result.build)
+        base = self._experiment.base
+        if base.name in names and base.settings and base.name not in self._progress.measured:
+            with self._service.exclusive():
+                target_class(self._experiment.workload).check_start(
+                    self._experiment, base, result.build, self._session
+                )
         return profile_note(result.build)
 
     def _check_requested_settings(self, built: SubjectDeclaration, build: Build) -> None:
-        """Refuse settings that servers of this source do not take, before more are built.
-
-        What the base does not start with is told now, and not by its verification.
-        """
+        """Refuse settings that servers of this source lack, before more of them are built."""
         if _settings_source(built) in self._asked:
             return
         self._asked.add(_settings_source(built))
-        target, base = target_class(self._experiment.workload), self._experiment.base
+        check = target_class(self._experiment.workload).check_settings
         for subject in self._experiment.subjects:
             alike = _settings_source(subject) == _settings_source(built)
             if alike and subject.settings and self._participants.has(subject.name):
                 # _break_silent tells of a server that does not answer.
                 with contextlib.suppress(ServerError), self._service.exclusive():
-                    target.check_settings(self._experiment, subject, build, self._session)
-        if base.settings and _settings_source(base) == _settings_source(built):
-            with self._service.exclusive():
-                target.check_start(self._experiment, base, build, self._session)
+                    check(self._experiment, subject, build, self._session)
 
     def _check_subjects(self, plan: Plan) -> None:
         builds = {
@@ -353,6 +353,7 @@ class Execution:
         One with levers or settings of its own is not expected to be another build.
         """
         base = self._experiment.base
+        self._recorder.withdraw(Code.IDENTICAL)
         for name, build in builds.items():
             subject = self._subjects[name]
             alike = subject.role is Role.CANDIDATE and subject.runs_like(base)
@@ -363,8 +364,9 @@ class Execution:
 
     def _is_answered(self) -> bool:
         """Return whether a comparison needs no measuring: its candidate is the base."""
-        compares = self._experiment.name == COMPARISON
-        return compares and self._identical.issuperset(self._experiment.compared)
+        compares, compared = self._experiment.name == COMPARISON, self._experiment.compared
+        sound = all(map(self._participants.has, compared))
+        return compares and sound and self._identical.issuperset(compared)
 
     def _verify(self, name: str, grade: Grade | None) -> None:
         try:

@@ -138,7 +138,7 @@ class Measuring:
             if precision(analysis) <= self._design.target:
                 return StopReason.TARGET
             if self.experiment.stop_early and is_clear(
-                analysis, self._candidates(), self.experiment.tolerance
+                analysis, self._candidates(), self.experiment.tolerance, self._controls
             ):
                 return StopReason.CLEAR
         if self.recorder.left() >= self._block_seconds:

@@ -110,14 +110,14 @@ function counting.counted(event, path, thread)
    slot.ready = 1
 
    return function ()
+      if slot.open ~= 0 then -- the event before did not come to its end
+         slot.refused, slot.open = slot.refused + 1, 0
+      end
       while head.generation == 0 and head.ending == 0 do
          ffi.C.usleep(1000)
       end
       if head.ending ~= 0 then
          return true
-      end
-      if slot.open ~= 0 then -- the event before did not come to its end
-         slot.refused = slot.refused + 1
       end
       slot.open = 1
       local generation, began = head.generation, counting.now()
