@@ -90,7 +90,7 @@ tolerance_option = click.option(
     "--tolerance",
     type=PERCENT,
     metavar="LOSS",
-    help="Loss that is tolerated, such as 5%: exit with 3 only if B is slower by more, with 0 only"
-    " if that is ruled out. Sets --target to a third of it, if that is less."
+    help="Loss that is tolerated, such as 5%: exit with 3 only if B is certainly slower by more,"
+    " with 0 only if it is certainly not. Sets --target to a third of it, if that is less."
     "  [default: each certain loss counts, and any may hide]",
 )
