@@ -309,6 +309,18 @@ def certain_cost(analysis: Analysis, subjects: Iterable[Subject], subject: str) 
     return None if noisy else own
 
 
+def deciding_cost(
+    analysis: Analysis, subjects: Iterable[Subject], score: Summary
+) -> Summary | None:
+    """Return the cost that decides for a subject of this ``overall`` score, None if none does.
+
+    It decides where throughput shows no difference.
+    """
+    if score.verdict != Verdict.NO_DIFFERENCE:
+        return None
+    return certain_cost(analysis, subjects, score.subject)
+
+
 def reach_of(summaries: Iterable[Summary]) -> float:
     """Return how far from 1 their intervals reach, as a logarithm."""
     return max((abs(math.log(end)) for end in ends_of(summaries)), default=0.0)

@@ -65,7 +65,7 @@ class BinaryPackage:
             name=name,
             version=version,
             installed="" if status in _ABSENT else installed,
-            was_in_place=(status, installed) == (_INSTALLED, version) and _has_files_of(file, name),
+            was_in_place=_is_in_place(file, name, version),
             file=file,
             depends=tuple(fields.get("Depends", "").split(", ")),
         )
@@ -76,8 +76,7 @@ class BinaryPackage:
 
     def is_in_place(self) -> bool:
         """Return whether what is in the file is installed now, whole."""
-        now = _state(self.name)
-        return now == (_INSTALLED, self.version) and _has_files_of(self.file, self.name)
+        return _is_in_place(self.file, self.name, self.version)
 
     def is_untouched(self) -> bool:
         """Return whether what was installed still is, whole."""
@@ -91,11 +90,13 @@ def are_untouched(packages: Sequence[BinaryPackage]) -> bool:
     return not all_in_place and all(package.is_untouched() for package in packages)
 
 
-def _has_files_of(package: Path, name: str) -> bool:
-    """Return whether the installed package of this name has the files of the one in a file.
+def _is_in_place(package: Path, name: str, version: str) -> bool:
+    """Return whether a file's package of this name and version is installed, whole.
 
     Two builds of one source have the same version; the digests of their files tell them apart.
     """
+    if _state(name) != (_INSTALLED, version):
+        return False
     installed = process.output_of(("dpkg-query", "--control-show", name, _DIGESTS))
     return installed == process.output_of(("dpkg-deb", "--info", str(package), _DIGESTS))
 

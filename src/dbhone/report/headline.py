@@ -12,8 +12,8 @@ from dbhone.analysis.verdict import (
     Effect,
     Summary,
     Verdict,
-    certain_cost,
     controls_of,
+    deciding_cost,
     differs,
     likely,
     overall,
@@ -134,7 +134,8 @@ def _finding(findings: Findings) -> str:
     if best is None:
         return _of_controls(findings, judged)
     winner = findings.winner
-    contrary = dissent = dissenting_steps(findings.run, findings.analysis, best)
+    dissent = dissenting_steps(findings.run, findings.analysis, best)
+    contrary = [dissent]
     # What is not ruled out is of use where no step shows a difference.
     noise = controls_of(findings.analysis, findings.run.subjects)
     left_open = () if dissent else tuple(_open(best, judged, noise))
@@ -145,10 +146,11 @@ def _finding(findings: Findings) -> str:
             return f"{text} But it was rejected: {findings.run.rejected[subject.name]}."
     elif len(findings.candidates) == 1:
         text = _of_one(findings, best, left_open)
-        contrary = " And ".join(filter(None, (dissent, _cost(findings, best))))
+        contrary.append(_cost(findings, best))
     else:
         text = _nothing_faster(findings, best, judged, left_open)
-    return f"{text} But {contrary}" if contrary else text
+    sentences = " And ".join(filter(None, contrary))
+    return f"{text} But {sentences}" if sentences else text
 
 
 def _without_verdict(findings: Findings, scores: list[Summary]) -> str:
@@ -232,8 +234,8 @@ def _of_one(findings: Findings, score: Summary, left_open: Sequence[str]) -> str
 
 def _cost(findings: Findings, score: Summary) -> str:
     """Return what decides where throughput does not: what an operation costs, if that differs."""
-    spent = certain_cost(findings.analysis, findings.run.subjects, score.subject)
-    if spent is None or score.verdict != Verdict.NO_DIFFERENCE:
+    spent = deciding_cost(findings.analysis, findings.run.subjects, score)
+    if spent is None:
         return ""
     words = cost_words(spent, findings.analysis.base, server=serves(findings.run.steps))
     return f"an operation {words}: {spent.verdict}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dbhone.analysis.history import History
 from dbhone.analysis.trust import TrustGrade
-from dbhone.analysis.verdict import Summary, Verdict, certain_cost
+from dbhone.analysis.verdict import Summary, Verdict, deciding_cost
 from dbhone.report.findings import Findings
 from dbhone.report.headline import headline
 from dbhone.report.history import changed_steps
@@ -55,7 +55,5 @@ def _candidate_words(findings: Findings, score: Summary) -> str:
     if score.verdict == Verdict.SLOWER:
         return f"{score.subject} is slower than {analysis.base} ({ratio})"
     words = f"no difference found between {score.subject} and {analysis.base} ({ratio})"
-    spent = certain_cost(analysis, findings.run.subjects, score.subject)
-    if spent is None or score.verdict != Verdict.NO_DIFFERENCE:
-        return words
-    return f"{words}, but {format_ratio(spent.ratio, spent)} times the CPU time"
+    spent = deciding_cost(analysis, findings.run.subjects, score)
+    return f"{words}, but {format_ratio(spent.ratio, spent)} times the CPU time" if spent else words

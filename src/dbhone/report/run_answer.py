@@ -10,8 +10,8 @@ from dbhone.analysis.verdict import (
     MINIMUM_BLOCKS,
     Summary,
     Verdict,
-    certain_cost,
     controls_of,
+    deciding_cost,
     overall,
     possible_range,
 )
@@ -112,7 +112,7 @@ def _judged(page: Page, candidate: Subject, summary: Summary, tolerance: float |
             _, high = possible_range(summary, ())
             return _of_loss(page, f"{pair}: slower", 1 - high, 1 - low, tolerance)
         case Verdict.NO_DIFFERENCE:
-            costs = _of_cost(page, candidate, pair, tolerance)
+            costs = _of_cost(page, summary, pair, tolerance)
             if costs is not None and costs.answer is not Answer.NOT_SLOWER:
                 return costs
             return _of_what_is_left_open(page, candidate, summary, tolerance)
@@ -141,11 +141,9 @@ def _of_loss(
     )
 
 
-def _of_cost(
-    page: Page, candidate: Subject, pair: str, tolerance: float | None
-) -> RunAnswer | None:
+def _of_cost(page: Page, summary: Summary, pair: str, tolerance: float | None) -> RunAnswer | None:
     """Return what the CPU time of an operation says, None if it does not certainly say "more"."""
-    spent = certain_cost(page.analysis, page.run.subjects, candidate.name)
+    spent = deciding_cost(page.analysis, page.run.subjects, summary)
     if spent is None or spent.ratio <= 1 or spent.low is None or spent.high is None:
         return None
     words = cost_words(spent, page.analysis.base, server=serves(page.run.steps))

@@ -180,7 +180,8 @@ def _search(context: Context, request: Request, first: Experiment, chosen: _Opti
         if not runs_named(request.name, store):
             _tell_elsewhere(context, begun_elsewhere(request, store))
             _check(context, request, session, force=chosen.force)
-        check_enclosed(first)
+        else:
+            check_enclosed(first)
         for name, reason in request.left_out.items():
             context.tell(labelled("note", f"{name} is left out: {reason}"))
 

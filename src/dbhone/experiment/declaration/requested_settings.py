@@ -64,32 +64,36 @@ class RequestedSettings:
         if name is None:
             return ()
         path = self._folder / expanded_path(name)
-        beside = [path.with_name(each) for each in dbms.settings_beside]
-        holding = [file for file in (path, *beside) if file.is_file() and _has_lines(file)]
+        beside = (path.with_name(each) for each in dbms.settings_beside)
+        texts = {file: self._text(file) for file in (path, *filter(Path.is_file, beside))}
         requested: dict[str, RequestedSetting] = {}
-        for file in holding or [path]:
-            requested |= {setting.name: setting for setting in self._read(dbms, file)}
+        for file in [file for file, text in texts.items() if _says_something(text)] or [path]:
+            try:
+                settings = dbms.read_settings_file(texts[file])
+            except SettingsError as error:
+                where = self._where_of(file)
+                raise ExperimentError(f"{where}, {error.message}", hint=error.hint) from None
+            requested |= {setting.name: setting for setting in settings}
         return tuple(requested.values())
 
-    def _read(self, dbms: ServerDbms, path: Path) -> tuple[RequestedSetting, ...]:
-        where = f"{self._where.at('config', 'file')}: {path}"
+    def _text(self, file: Path) -> str:
         try:
-            return dbms.read_settings_file(path.read_text(encoding="utf-8"))
+            return file.read_text(encoding="utf-8")
         except UnicodeDecodeError:
-            raise ExperimentError(f"{where} is not a text file in UTF-8") from None
+            raise ExperimentError(f"{self._where_of(file)} is not a text file in UTF-8") from None
         except OSError as error:
-            raise ExperimentError(f"{where} cannot be read: {error.strerror}") from error
-        except SettingsError as error:
-            raise ExperimentError(f"{where}, {error.message}", hint=error.hint) from None
+            raise ExperimentError(
+                f"{self._where_of(file)} cannot be read: {error.strerror}"
+            ) from error
+
+    def _where_of(self, file: Path) -> str:
+        return f"{self._where.at('config', 'file')}: {file}"
 
 
-def _has_lines(file: Path) -> bool:
-    """Return whether a file holds more than comments, or cannot be read."""
-    try:
-        lines = map(str.strip, file.read_text(encoding="utf-8").splitlines())
-        return any(line and not line.startswith("#") for line in lines)
-    except (OSError, UnicodeDecodeError):
-        return True
+def _says_something(text: str) -> bool:
+    """Return whether a settings file holds more than comments."""
+    lines = map(str.strip, text.splitlines())
+    return any(line and not line.startswith("#") for line in lines)
 
 
 def requested_values(

@@ -136,7 +136,7 @@ class Execution:
         self._made_target: Target | None = None
         self._expected: ExpectedAnswers | None = None
         self._schedule: Schedule | None = None
-        self._stopped_by = StopReason.BUDGET
+        self._stopped_by: StopReason | None = None
         self._identical = set[str]()
         """The candidates that are byte for byte the base."""
 
@@ -158,6 +158,7 @@ class Execution:
                 raise
             self._recorder.close(RunState.FAILED, full.message)
             raise full from error
+        assert self._stopped_by is not None, "every plan ends with measuring"
         self._recorder.complete(self._stopped_by)
 
     def _make_plan(self) -> Plan:

@@ -13,7 +13,15 @@ from dbhone.activity import Activity, tell
 from dbhone.experiment.plan.events import Began, Detail, Ended, Event, Listener, Note, Stage
 from dbhone.experiment.plan.plan import PlanStep
 from dbhone.experiment.target.target import Notes
-from dbhone.measurement.record import Run, RunningServer, RunState, Step, Subject, Warning
+from dbhone.measurement.record import (
+    Run,
+    RunningServer,
+    RunState,
+    Step,
+    StopReason,
+    Subject,
+    Warning,
+)
 from dbhone.measurement.store import Store
 from dbhone.session import Session
 
@@ -73,7 +81,7 @@ class RunRecorder(Notes):
         self.tick()
         self.store.update_run(self.run_id, state=state, error=why)
 
-    def complete(self, stopped_by: str) -> None:
+    def complete(self, stopped_by: StopReason) -> None:
         """Say that the run is done."""
         self.tick()
         self.store.update_run(
