@@ -1,12 +1,14 @@
 """Which slices tell two identical servers' difference, which is none, the most surely.
 
 Usage: ``.venv/bin/python benchmarks/slices.py {mariadb,postgresql} [--minutes N] [--step STEP]…
-[--slice SECONDS]… [--settling]``
+[--slice SECONDS]… [--settling] [--apart]``
 
 Starts two servers of this machine's own packages on copies of the same data and measures each
 step in trials of equal length, in slices of several lengths in random order, by clients that stay
 connected and are paused but for one's. The rounds give ratios whose truth is 1. It prints the
 spread of their logarithms, and what mean, median and dbhone's levels make of them.
+
+With ``--apart`` clients have one core, and servers the others.
 
 With ``--settling`` it prints instead how fast a server is in each hundredth of a second after its
 client has resumed.
@@ -29,9 +31,11 @@ import numpy as np
 
 from dbhone.analysis.estimate import estimate
 from dbhone.analysis.rounds import levels
+from dbhone.cpus import cores_of, fastest_cpus
 from dbhone.dbms.base_server import Installation, ServerDbms, load_server_dbms
 from dbhone.experiment.declaration.observe import ObserveOptions
 from dbhone.experiment.target.block_servers import BlockServers
+from dbhone.experiment.target.cpu_placement import CpuPlacement
 from dbhone.experiment.target.observer import RunObservation
 from dbhone.experiment.target.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.target.slice_client import SliceClient
@@ -164,7 +168,7 @@ def installed(dbms: ServerDbms) -> Installation:
 
 
 @contextlib.contextmanager
-def bench(name: str, steps: tuple[str, ...]) -> Iterator[Bench]:
+def bench(name: str, steps: tuple[str, ...], placement: CpuPlacement) -> Iterator[Bench]:
     """Yield two servers that are up, on copies of the same data."""
     dbms = load_server_dbms(name)
     spec = ServerSpec(dbms=dbms, installation=installed(dbms), settings=(), env={})
@@ -175,7 +179,14 @@ def bench(name: str, steps: tuple[str, ...]) -> Iterator[Bench]:
         with open_session(Home(root / "h")) as session:
             servers = ServerPool(session, workload, print, servers=2)
             observation = RunObservation(ObserveOptions(enabled=False), lambda *_: None)
-            up = BlockServers(servers, dict.fromkeys(NAMES, spec), observation, print, seed=1)
+            up = BlockServers(
+                servers,
+                dict.fromkeys(NAMES, spec),
+                observation,
+                print,
+                seed=1,
+                placement=placement,
+            )
             tasks = workload.tasks(suites.full_names(workload.suite, steps))
             with contextlib.ExitStack() as stack:
                 with hold_host_lock(session.home, lambda _: print("waiting for another hone")):
@@ -193,8 +204,12 @@ def main() -> None:
     parser.add_argument("--step", action="append")
     parser.add_argument("--slice", action="append", type=float, help="seconds; may be repeated")
     parser.add_argument("--settling", action="store_true")
+    parser.add_argument("--apart", action="store_true")
     options = parser.parse_args()
-    with bench(options.dbms, tuple(options.step or STEPS)) as made:
+    placement = (
+        CpuPlacement(cores=cores_of(fastest_cpus()), clients=1) if options.apart else CpuPlacement()
+    )
+    with bench(options.dbms, tuple(options.step or STEPS), placement) as made:
         if not options.settling:
             made.measure(options.minutes * 60, options.slice or SLICES)
             report(made.found)

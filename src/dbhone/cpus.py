@@ -12,6 +12,7 @@ from dbhone.files import text_if_there
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _INTELS_FASTEST = Path("sys/devices/cpu_core/cpus")
 _CAPACITY = "sys/devices/system/cpu/cpu{cpu}/cpu_capacity"
+_SIBLINGS = "sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"
 _ALIKE = 0.9
 """CPUs of one kind differ a little in what firmware says of them."""
 
@@ -52,3 +53,16 @@ def fastest_cpus(root: Path = Path("/")) -> frozenset[int]:
     capacities = {cpu: int(text) for cpu, text in told.items() if text.strip().isdigit()}
     least = _ALIKE * max(capacities.values(), default=0)
     return frozenset(cpu for cpu in allowed if capacities.get(cpu, least) >= least)
+
+
+def cores_of(cpus: frozenset[int], root: Path = Path("/")) -> tuple[frozenset[int], ...]:
+    """Return the cores that these CPUs are of, each as those of its hardware threads among them.
+
+    A CPU of which the kernel tells no siblings is a core. They are in the order of their numbers.
+    """
+    cores: set[frozenset[int]] = set()
+    for cpu in cpus:
+        listed = text_if_there(root / _SIBLINGS.format(cpu=cpu)).strip()
+        siblings = parse_cpus(listed) if listed else frozenset[int]()
+        cores.add(siblings & cpus | {cpu})
+    return tuple(sorted(cores, key=sorted))

@@ -310,6 +310,7 @@ class TestWhatDoesNotAddUp:
         [
             ("short-slices", "sets were measured in short slices"),
             ("one-server", "one server was up at a time"),
+            ("cpus-apart", "clients had cores of their own"),
         ],
     )
     def test_a_way_of_measuring_that_hone_chose_in_one_run_only(self, code: str, way: str) -> None:

@@ -205,6 +205,7 @@ def _check_alike(first: JoinableRun, part: JoinableRun) -> None:
         ("CPUs were kept awake", first_run.declared.awake, other.declared.awake),
         ("sets were measured in short slices", first_run.in_short_slices, other.in_short_slices),
         ("one server was up at a time", first_run.one_server, other.one_server),
+        ("clients had cores of their own", first_run.cpus_apart, other.cpus_apart),
     )
     for way, own, others in ways:
         if own != others:

@@ -39,6 +39,10 @@ class AppliedLevers:
         """What all of them change together."""
         return _combined(changes for _, changes in self.changes)
 
+    def and_those_of(self, other: AppliedLevers) -> AppliedLevers:
+        """Return these levers and the other's. No two may share a slot."""
+        return AppliedLevers(changes=(*self.changes, *other.changes))
+
     def environment(self) -> dict[str, str]:
         """Return the variables by which the loader preloads the levers' libraries."""
         paths = ":".join(str(path) for path in self.whole.preload)

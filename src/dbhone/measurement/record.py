@@ -263,6 +263,8 @@ class Code(StrEnum):
     SETTING_IGNORED = "setting-ignored"
     OBSERVED_SETTINGS = "observed-settings"
     AWAKE = "awake"
+    CPUS_APART = "cpus-apart"
+    """Clients and servers had cores of their own."""
     SLOW_OPERATIONS = "slow-operations"
     """Fresh clients measured a set, though others had short slices."""
     STALLED_TRIAL = "stalled-trial"
@@ -486,6 +488,11 @@ class Run:
     def one_server(self) -> bool:
         """Whether one server was up at a time, as declared or as hone chose."""
         return self.declared.one_server or self._carries(Code.ONE_SERVER)
+
+    @property
+    def cpus_apart(self) -> bool:
+        """Whether clients and servers had cores of their own."""
+        return self._carries(Code.CPUS_APART)
 
     def _carries(self, code: str) -> bool:
         return any(warning.code == code for warning in self.warnings)

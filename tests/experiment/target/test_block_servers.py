@@ -16,6 +16,7 @@ from dbhone.experiment.declaration.load import parse
 from dbhone.experiment.declaration.observe import ObserveOptions
 from dbhone.experiment.execution.recorder import RunRecorder
 from dbhone.experiment.target.block_servers import BlockServers
+from dbhone.experiment.target.cpu_placement import CpuPlacement
 from dbhone.experiment.target.embedded_target import EmbeddedTarget
 from dbhone.experiment.target.interleaved import InterleavedTrials
 from dbhone.experiment.target.observer import RunObservation
@@ -122,6 +123,7 @@ def block_servers(
         RunObservation(ObserveOptions(enabled=False), lambda *_: None),
         lambda _: None,
         seed=1,
+        placement=CpuPlacement(),
         fresh_data=fresh_data,
         cold=cold,
     )

@@ -16,6 +16,7 @@ import pytest
 from dbhone.errors import DriverError, ServerError
 from dbhone.experiment.declaration.observe import ObserveOptions
 from dbhone.experiment.target.block_servers import BlockServers
+from dbhone.experiment.target.cpu_placement import CpuPlacement
 from dbhone.experiment.target.interleaved import InterleavedTrials, Rounds, first_rounds
 from dbhone.experiment.target.observer import RunObservation
 from dbhone.experiment.target.order import BlockSeed, round_order
@@ -117,7 +118,9 @@ class OpenBlock:
         each_slice = ObserveOptions(enabled=self.observe, every=0.01)
         observation = RunObservation(each_slice, lambda *_: None)
         servers = cast(ServerPool, self.servers)
-        self.up = BlockServers(servers, specs, observation, lambda _: None, seed=1)
+        self.up = BlockServers(
+            servers, specs, observation, lambda _: None, seed=1, placement=CpuPlacement()
+        )
         sets = frozenset({"sleep"})
         self.trials = InterleavedTrials(
             self.up,

@@ -23,7 +23,7 @@ from dbhone.versions import age
 
 _KEPT = ("config", "observe", "training", "files")
 """What both runs have alike, or they would not add up; the files are those of a user's suite."""
-_KEPT_OF_DESIGN = ("allot", "awake", "slices", "servers")
+_KEPT_OF_DESIGN = ("allot", "awake", "slices", "servers", "placement")
 """What both designs have alike, for the same reason."""
 
 

@@ -43,6 +43,15 @@ class Servers(StrEnum):
     """That of one subject: in a block one subject does everything, then another does."""
 
 
+class Placement(StrEnum):
+    """On which CPUs the clients and the servers of an experiment run."""
+
+    AUTO = "auto"
+    """On cores of their own, if each client can have one and servers half of all."""
+    FREE = "free"
+    """Wherever the kernel puts them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingCommand:
     """A program of the user's that a server is trained by, in seconds at most ``timeout``.
@@ -149,7 +158,8 @@ class Experiment:
 
     With ``drop_unknown`` a server's setting that a version lacks is left out. With ``awake``
     no CPU sleeps while something is measured. ``slices`` is how its trials are to be measured, and
-    ``servers`` how many servers are up at once, which is never ``AUTO`` here.
+    ``servers`` how many servers are up at once, which is never ``AUTO`` here. ``placement`` is
+    on which CPUs clients and servers run.
     With ``allot`` what is hard to tell is asked for longer than what is not. With ``stop_early``
     measuring ends when every candidate's summary is clear. ``tolerance`` is the loss that does
     not matter, a fraction, None if each does. Each subject has ``layouts`` of its own, if it can
@@ -168,6 +178,7 @@ class Experiment:
     awake: bool = False
     slices: Slices = Slices.AUTO
     servers: Servers = Servers.ALL
+    placement: Placement = Placement.AUTO
     allot: bool = True
     stop_early: bool = False
     tolerance: float | None = None

@@ -67,6 +67,7 @@ class Resolver:
             awake=self.declared.design.awake,
             slices=self.declared.design.slices,
             servers=self._servers(workload, subjects),
+            placement=self.declared.design.placement,
             allot=self.declared.design.allot,
             stop_early=self.declared.design.stop_early,
             tolerance=self.declared.design.tolerance,

@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails
 
 from dbhone.compilation.inputs import BuildKeys, Words
 from dbhone.errors import ExperimentError, UsageError, nearest
-from dbhone.experiment.declaration.model import Servers, Slices
+from dbhone.experiment.declaration.model import Placement, Servers, Slices
 from dbhone.measurement.declared import DeclaredDesign
 from dbhone.refusals import Size, in_words, parsed
 from dbhone.units import parse_duration, parse_percent
@@ -217,11 +217,12 @@ def _layouts(number: int) -> int:
 class DesignSection(_Section):
     """``[design]``: how to measure, when to stop, and whether CPUs may sleep meanwhile.
 
-    ``servers`` says how many servers are up at once. With ``control``, which is usual, the base is
-    measured twice, whether or not the file has a subject for that. With ``stop_early`` measuring
-    ends as soon as every candidate's summary is clear. ``tolerance`` is the loss that `hone
-    compare` tolerates. With ``layouts`` every build is linked in so
-    many random orders of its functions, and each start of a subject takes one of them.
+    ``servers`` says how many servers are up at once, ``placement`` on which CPUs they and their
+    clients run. With ``control``, which is usual, the base is measured twice, whether or not the
+    file has a subject for that. With ``stop_early`` measuring ends as soon as every candidate's
+    summary is clear. ``tolerance`` is the loss that `hone compare` tolerates. With ``layouts``
+    every build is linked in so many random orders of its functions, and each start of a subject
+    takes one of them.
     """
 
     target: Percent = _USUAL.target
@@ -231,6 +232,7 @@ class DesignSection(_Section):
     awake: bool = False
     slices: Annotated[Slices, _one_of(Slices), BeforeValidator(_present_word)] = Slices.AUTO
     servers: Annotated[Servers, _one_of(Servers)] = Servers.AUTO
+    placement: Annotated[Placement, _one_of(Placement)] = Placement.AUTO
     allot: bool = True
     control: bool = True
     stop_early: bool = False

@@ -23,6 +23,7 @@ from dbhone.experiment.plan.estimates import BuildEstimator
 from dbhone.experiment.plan.plan import Compile, PostLink, Train
 from dbhone.experiment.plan.planning import plan_builds
 from dbhone.experiment.target.block_servers import BlockServers
+from dbhone.experiment.target.cpu_placement import cpu_placement
 from dbhone.experiment.target.observer import RunObservation
 from dbhone.experiment.target.order import round_order
 from dbhone.experiment.target.server_pool import ServerSpec
@@ -209,6 +210,7 @@ def _servers(
         RunObservation(_UNOBSERVED, lambda _: None),
         service.detail,
         seed=experiment.design.seed,
+        placement=cpu_placement(experiment),
         fresh_data=experiment.workload.suite.fresh_loads,
     )
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.errors import DriverError, HoneError, ServerError
+from dbhone.experiment.target.cpu_placement import CpuPlacement
 from dbhone.experiment.target.observer import RunObservation, ServerObserver
 from dbhone.experiment.target.order import BlockSeed, subject_order
 from dbhone.experiment.target.server_pool import ServerPool, ServerSpec
@@ -49,9 +50,9 @@ class BlockServers:
     """The servers of all subjects, for one block after the other.
 
     By the ``seed`` each block has an order of its own and, with ``fresh_data``, random data of its
-    own. With ``cold`` each slice has a server of its own, just started on fresh data that lies on
-    the disk only: so every step begins cold, and not only the first one of a block. ``on_start``
-    gets each server that has started.
+    own. ``placement`` says on which CPUs clients and servers run. With ``cold`` each slice has a
+    server of its own, just started on fresh data that lies on the disk only: so every step begins
+    cold, and not only the first one of a block. ``on_start`` gets each server that has started.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class BlockServers:
         notify: Notify,
         *,
         seed: int,
+        placement: CpuPlacement,
         fresh_data: bool = False,
         cold: bool = False,
         on_start: Callable[[str, Server], None] = lambda _name, _server: None,
@@ -71,6 +73,7 @@ class BlockServers:
         self._observation = observation
         self._notify = notify
         self._seed = seed
+        self._placement = placement
         self._fresh_data = fresh_data
         self._cold = cold
         self._on_start = on_start
@@ -221,7 +224,8 @@ class BlockServers:
 
     def _start(self, name: str) -> None:
         with contextlib.ExitStack() as stack:
-            spec = self._specs[name].in_block(self._block_seed, name)
+            in_layout = self._specs[name].in_block(self._block_seed, name)
+            spec = self._placement.in_block(in_layout, self._block_seed)
             running = self._pool.running(spec, self._block_seed.data)
             server = stack.enter_context(running)
             # Opened before the clients come: it counts what is started from now on.

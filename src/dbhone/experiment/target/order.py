@@ -90,6 +90,10 @@ class BlockSeed:
         """Return the one of these CPUs on which whatever has only one runs in the block."""
         return random.Random(f"{self.seed}/{self.block}/cpu").choice(sorted(cpus))
 
+    def sample(self, cores: Sequence[T], count: int) -> list[T]:
+        """Return those of these cores that clients have for themselves in the block."""
+        return random.Random(f"{self.seed}/{self.block}/cores").sample(cores, count)
+
     def in_layout(self, subject: str, usual: T, layouts: Sequence[T]) -> T:
         """Return what a subject runs in the block: one of its layouts, the usual if it has none."""
         if not layouts:

@@ -16,6 +16,7 @@ from dbhone.experiment.declaration.interleaved_sets import interleaved_sets
 from dbhone.experiment.declaration.levers import cache_said_by, uses_huge_pages
 from dbhone.experiment.declaration.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.target.block_servers import BlockServers
+from dbhone.experiment.target.cpu_placement import cpu_placement
 from dbhone.experiment.target.interleaved import InterleavedTrials, subject_seconds
 from dbhone.experiment.target.observer import RunObservation
 from dbhone.experiment.target.server_pool import ServerPool, ServerSpec
@@ -34,6 +35,7 @@ from dbhone.experiment.target.trial import Announce, SubjectResult, Trial
 from dbhone.experiment.target.warnings import (
     ServerSetup,
     locale_note,
+    placement_notes,
     refusals_note,
     running_note,
     settings_notes,
@@ -181,12 +183,15 @@ class ServerTarget(Target):
         self._specs |= self._limited(caches)
         self._scheduled_tasks = self.tasks(workload.scale)
         self._observation = RunObservation(experiment.observe, recorder.warn)
+        self._placement = cpu_placement(experiment)
+        recorder.warn(*placement_notes(self._placement))
         self._servers = BlockServers(
             self._pool,
             self._specs,
             self._observation,
             recorder.detail,
             seed=experiment.design.seed,
+            placement=self._placement,
             fresh_data=self.suite.fresh_loads,
             cold=self._cold,
             on_start=self._note_what_it_took,
@@ -254,6 +259,10 @@ class ServerTarget(Target):
             self.recorder.warn(warning)
             self.recorder.note(warning.text)
         return found.answers
+
+    def usable_cpus(self) -> frozenset[int]:
+        """Return those of clients and servers, if they have cores of their own."""
+        return self._placement.cpus or super().usable_cpus()
 
     def schedule(self) -> Schedule:
         """Return the suite's own steps. Their seconds are declared, so nothing is tried out."""

@@ -17,6 +17,7 @@ from dbhone.cpus import cpu_list
 from dbhone.dbms.base_protocol import Protocol
 from dbhone.dbms.base_settings import pairs
 from dbhone.experiment.declaration.model import Experiment, Servers
+from dbhone.experiment.target.cpu_placement import CpuPlacement
 from dbhone.experiment.target.trial import trials_by_set
 from dbhone.instance.settings import ResolvedSettings, Translated
 from dbhone.measurement.conditions import Condition
@@ -113,6 +114,18 @@ def setup_notes(experiment: Experiment) -> Iterator[Warning]:
             text="no CPU slept while it was measured: programs that yield to all others kept them"
             " awake, so that nothing waited for one to wake up; on a machine that lets its CPUs"
             " sleep the differences may be smaller",
+        )
+
+
+def placement_notes(placement: CpuPlacement) -> Iterator[Warning]:
+    """Yield a footnote if clients and servers had cores of their own."""
+    if placement.cores:
+        servers = len(placement.cores) - placement.clients
+        yield Warning(
+            code=Code.CPUS_APART,
+            text=f"clients ran on {count_of(placement.clients, 'core')}, drawn for each block, and"
+            f" servers on the other {servers}, so that the kernel moved neither to the other's; to"
+            ' let it choose: [design] placement = "free"',
         )
 
 
