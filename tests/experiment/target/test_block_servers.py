@@ -25,7 +25,6 @@ from dbhone.experiment.target.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.target.server_target import ServerTarget
 from dbhone.experiment.target.target import BuildResult
 from dbhone.experiment.target.trial import SubjectResult, Trial
-from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.session import Session
 from dbhone.workload import suite as suites
 from dbhone.workload.drive import DriverResult
@@ -205,7 +204,7 @@ def test_an_embedded_dbms_makes_the_blocks_values_too(tmp_path: Path, session: S
     target.driver = driver
     for block in (0, 1):
         with target.open(NAMES, block):
-            list(target.run(trial(block), IdleInhibitor(frozenset()), lambda *_: None))
+            list(target.run(trial(block)))
     assert driver.seeds == [data_seed(1, block) for block in (0, 0, 1, 1)]
 
 
@@ -220,7 +219,7 @@ def test_seeds_are_states_of_the_generator(seed: int) -> None:
 def run(servers: BlockServers, *names: str) -> list[SubjectResult]:
     """Measure these subjects one after the other."""
     trial = Trial(block=0, set=POINT_QUERY.set, task=POINT_QUERY, subjects=names, timeout=1.0)
-    return list(servers.run(trial, IdleInhibitor(frozenset()), lambda *_: None))
+    return list(servers.run(trial))
 
 
 def test_each_slice_has_a_server_of_its_own(servers: Pretended) -> None:
@@ -306,7 +305,7 @@ def test_servers_finish_what_a_set_wrote_that_had_to_start_them_anew(servers: Pr
     )
     with warm.open(NAMES, 0):
         target.ready(writing)
-        assert list(target.run(writing, IdleInhibitor(frozenset()), lambda *_: None)) == []
+        assert list(target.run(writing)) == []
         servers.seen.clear()
         target.ready(reading)
     assert sorted(servers.seen[:2]) == ["finish new", "finish old"]

@@ -22,7 +22,6 @@ from dbhone.experiment.target.observer import RunObservation
 from dbhone.experiment.target.order import BlockSeed, round_order
 from dbhone.experiment.target.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.target.trial import SubjectResult, Trial
-from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.record import Sliced, Warning
 from dbhone.measurement.series import CPU, PACE
 from dbhone.session import Session
@@ -144,9 +143,16 @@ class OpenBlock:
     def results(
         self, announce: Callable[[str, int], None] = lambda *_: None
     ) -> dict[str, SubjectResult]:
-        trial = Trial(block=0, set="sleep", task=sleeping(), subjects=NAMES, timeout=60.0)
+        trial = Trial(
+            block=0,
+            set="sleep",
+            task=sleeping(),
+            subjects=NAMES,
+            timeout=60.0,
+            announce=announce,
+        )
         self.up.ready(NAMES)
-        results = self.trials.run(trial, IdleInhibitor(frozenset()), announce)
+        results = self.trials.run(trial)
         return {result.subject: result for result in results}
 
 

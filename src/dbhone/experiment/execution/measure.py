@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -307,39 +308,45 @@ class Measuring:
                     continue
                 if already:
                     self.store.supersede(self.run_id, block, set_name)
-                trial = self._trial(block, set_name, subjects)
+                trial = self._trial(block, set_name, subjects, before + number * len(group))
                 with self.service.exclusive():
-                    self._measure_trial(trial, before + number * len(group))
+                    self._measure_trial(trial)
             with self.service.exclusive():
                 faults = self.target.check()
                 stack.close()
         for name, error in faults.items():
             self._break(name, error.message, error.hint)
 
-    def _trial(self, block: int, set_name: str, subjects: tuple[str, ...]) -> Trial:
+    def _trial(
+        self, block: int, set_name: str, subjects: tuple[str, ...], invocations_before: int
+    ) -> Trial:
+        """Return a trial; so many invocations of the block come before it."""
         return Trial(
             block=block,
             set=set_name,
             task=self._tasks[set_name],
             subjects=self._sound(subjects),
             timeout=max(_LEAST_TIMEOUT, _TIMEOUT_FACTOR * self.schedule.seconds[set_name]),
+            announce=partial(self._announce, block, set_name, invocations_before),
+            own_cpu_seconds=lambda: time.process_time() + self._inhibitor.cpu_seconds(),
         )
 
-    def _measure_trial(self, trial: Trial, invocations_before: int) -> None:
-        """Measure a trial and keep each subject's result. So many of the block came before it."""
+    def _measure_trial(self, trial: Trial) -> None:
+        """Measure a trial and keep each subject's result."""
         self.target.ready(trial)
         with self._inhibitor.watch():
-            announce = partial(self._announce, trial, invocations_before)
-            for result in self.target.run(trial, self._inhibitor, announce):
+            for result in self.target.run(trial):
                 self.store.record(self.run_id, result.invocation(trial, self._known_steps))
                 self._count_failure(trial.set, result.subject, result.driver)
 
-    def _announce(self, trial: Trial, invocations_before: int, subject: str, done: int) -> None:
+    def _announce(
+        self, block: int, set_name: str, invocations_before: int, subject: str, done: int
+    ) -> None:
         """Tell that a subject's invocation begins, when ``done`` subjects of the trial are done."""
         self.recorder.listen(
             InvocationStarted(
-                block=trial.block,
-                set=trial.set,
+                block=block,
+                set=set_name,
                 subject=subject,
                 number=invocations_before + done + 1,
                 total=len(self._tasks) * len(self.subjects),

@@ -17,8 +17,7 @@ from dbhone.experiment.target.cpu_placement import CpuPlacement
 from dbhone.experiment.target.observer import RunObservation, ServerObserver
 from dbhone.experiment.target.order import BlockSeed, subject_order
 from dbhone.experiment.target.server_pool import ServerPool, ServerSpec
-from dbhone.experiment.target.trial import Announce, SubjectResult, Trial, run_one_by_one
-from dbhone.instance.idle_inhibitor import IdleInhibitor
+from dbhone.experiment.target.trial import SubjectResult, Trial, run_one_by_one
 from dbhone.instance.server import Server
 from dbhone.measurement import perf_events
 from dbhone.measurement.sampler import Sampler
@@ -135,14 +134,10 @@ class BlockServers:
             self.close(name)
             self._refusals[name] = error
 
-    def run(
-        self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
-    ) -> Iterator[SubjectResult]:
+    def run(self, trial: Trial) -> Iterator[SubjectResult]:
         """Measure one subject after the other, each by a driver that is started for it."""
         return run_one_by_one(
             trial,
-            inhibitor,
-            announce,
             lambda subject: self.drive(subject, trial.task),
             prepare=self._start_cold if self._cold else None,
         )

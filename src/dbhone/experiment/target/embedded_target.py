@@ -21,13 +21,11 @@ from dbhone.experiment.declaration.model import Experiment, Slices, Training
 from dbhone.experiment.target.order import BlockSeed, round_order
 from dbhone.experiment.target.target import Answers, Schedule, Target, TrainingJob, training_tasks
 from dbhone.experiment.target.trial import (
-    Announce,
     SubjectResult,
     Surroundings,
     Trial,
     run_one_by_one,
 )
-from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.place import fresh_database
 from dbhone.measurement.record import Code, Sliced, Step, Warning
 from dbhone.sandbox import Sandbox
@@ -224,22 +222,18 @@ class EmbeddedTarget(Target):
         )
         yield
 
-    def run(
-        self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
-    ) -> Iterator[SubjectResult]:
+    def run(self, trial: Trial) -> Iterator[SubjectResult]:
         """Measure a trial, in short slices if its set is one for them, else one by one."""
         if trial.set in self._interleaved_sets:
-            return iter(self._interleaved(trial, inhibitor, announce))
+            return iter(self._interleaved(trial))
 
         def drive_subject(subject: str) -> SubjectResult:
             result = self._drive(subject, trial.task, trial.timeout)
             return SubjectResult(subject=subject, driver=result)
 
-        return run_one_by_one(trial, inhibitor, announce, drive_subject)
+        return run_one_by_one(trial, drive_subject)
 
-    def _interleaved(
-        self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
-    ) -> list[SubjectResult]:
+    def _interleaved(self, trial: Trial) -> list[SubjectResult]:
         """Start all subjects' drivers and let one at a time run; return the results, in order.
 
         A driver executes its steps once and ends, so there are no rounds of equal content as on
@@ -247,11 +241,11 @@ class EmbeddedTarget(Target):
         other, and what the machine does meanwhile affects all alike. A step's time is the sum of
         the slices in which it was executed.
         """
-        surroundings = Surroundings(inhibitor)
+        surroundings = Surroundings(trial)
         with contextlib.ExitStack() as stack:
             runs: dict[str, PausableRun] = {}
             for position, subject in enumerate(trial.subjects):
-                announce(subject, position)
+                trial.announce(subject, position)
                 runs[subject] = stack.enter_context(self._run(subject, trial))
             drivers = _alternate(runs, trial, self.experiment.design.seed)
         results = [SubjectResult(subject=name, driver=drivers[name]) for name in trial.subjects]

@@ -23,8 +23,7 @@ from dbhone.experiment.target.block_servers import BlockServers
 from dbhone.experiment.target.earlier_trials import earlier_trials
 from dbhone.experiment.target.order import round_order
 from dbhone.experiment.target.slice_client import SliceClient, settling_seconds
-from dbhone.experiment.target.trial import Announce, SubjectResult, Surroundings, Trial
-from dbhone.instance.idle_inhibitor import IdleInhibitor
+from dbhone.experiment.target.trial import SubjectResult, Surroundings, Trial
 from dbhone.measurement.record import Code, Sliced, Warning
 from dbhone.session import Session
 from dbhone.untrusted_files import remove_tree
@@ -108,16 +107,14 @@ class InterleavedTrials:
         self._seed = seed
         self._warn = warn
 
-    def run(
-        self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
-    ) -> Iterator[SubjectResult]:
+    def run(self, trial: Trial) -> Iterator[SubjectResult]:
         """Measure a trial, by fresh clients if its set is not one for short slices.
 
         In short slices all results are known at its end.
         """
         if trial.set in self._sets:
             try:
-                yield from self._run(trial, inhibitor, announce)
+                yield from self._run(trial)
                 return
             except _TooSlow:
                 lasting = trial.set not in self._usual
@@ -125,15 +122,13 @@ class InterleavedTrials:
                     self._sets.remove(trial.set)
                 self._warn(_slow_operations(trial.set, lasting=lasting))
                 self._servers.ready(trial.subjects)  # one of them may have died meanwhile
-        yield from self._servers.run(trial, inhibitor, announce)
+        yield from self._servers.run(trial)
 
-    def _run(
-        self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
-    ) -> list[SubjectResult]:
-        surroundings = Surroundings(inhibitor)
+    def _run(self, trial: Trial) -> list[SubjectResult]:
+        surroundings = Surroundings(trial)
         usual = self._usual.get(trial.set)
         with _InterleavedTrial(self._servers, self._session, trial, self._seed, usual) as slices:
-            self._usual[trial.set] = slices.measure(announce).seconds
+            self._usual[trial.set] = slices.measure().seconds
             results = slices.results(self._unsettled[trial.set])
         return surroundings.stamp((results[name] for name in trial.subjects), slices.cpu_seconds)
 
@@ -195,7 +190,7 @@ class _InterleavedTrial:
         """The CPU time of all subjects' servers and clients in the trial."""
         return sum(client.cpu_seconds for client in self._clients.values())
 
-    def measure(self, announce: Announce) -> Rounds:
+    def measure(self) -> Rounds:
         """Connect all clients, measure round after round, let the clients end.
 
         Returns how the trial was cut. Raises _TooSlow.
@@ -204,7 +199,7 @@ class _InterleavedTrial:
             self._start(name)
         for client in self._clients.values():
             client.connect()
-        rounds = self._measure_rounds(announce)
+        rounds = self._measure_rounds()
         for client in self._clients.values():
             client.end()
         return rounds
@@ -223,11 +218,11 @@ class _InterleavedTrial:
             name=name, client=client, running=running, task=self._trial.task
         )
 
-    def _measure_rounds(self, announce: Announce) -> Rounds:
+    def _measure_rounds(self) -> Rounds:
         """Measure all rounds. Those that were only tried, at another length, do not count."""
         subjects = self._trial.subjects
         self._began = time.monotonic()
-        announce(subjects[0], 0)
+        self._trial.announce(subjects[0], 0)
         rounds, probed = self._try_rounds()
         self._tried = 0 if rounds == self._first else probed
         total = rounds.count + self._tried
@@ -235,7 +230,7 @@ class _InterleavedTrial:
         for number in range(probed, total):
             done = number * len(subjects) // total
             if done > announced:
-                announce(subjects[done], done)
+                self._trial.announce(subjects[done], done)
                 announced = done
             self._round(number, rounds.seconds)
         return rounds

@@ -31,7 +31,7 @@ from dbhone.experiment.target.target import (
     TrainingJob,
     training_tasks,
 )
-from dbhone.experiment.target.trial import Announce, SubjectResult, Trial
+from dbhone.experiment.target.trial import SubjectResult, Trial
 from dbhone.experiment.target.warnings import (
     ServerSetup,
     locale_note,
@@ -41,7 +41,6 @@ from dbhone.experiment.target.warnings import (
     settings_notes,
 )
 from dbhone.instance import open_files
-from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.memory import check_memory, server_memory_limits
 from dbhone.instance.programs import installation_of, title_of
 from dbhone.instance.running_settings import ask
@@ -334,11 +333,9 @@ class ServerTarget(Target):
         self._servers.ready(trial.subjects)
         self._servers.finish_background_work(writes=self.suite.writes(trial.task.suite_set))
 
-    def run(
-        self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
-    ) -> Iterator[SubjectResult]:
+    def run(self, trial: Trial) -> Iterator[SubjectResult]:
         """Measure a trial, in short slices where that pays, else by one driver after the other."""
-        yield from self._trials.run(trial, inhibitor, announce)
+        yield from self._trials.run(trial)
         if self.suite.writes(trial.task.suite_set):
             # Not before: servers that had to be started anew meanwhile had fresh data then.
             self._servers.note_writes()

@@ -20,10 +20,9 @@ from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile_counts import Counters
 from dbhone.errors import HoneError, UsageError
 from dbhone.experiment.declaration.model import Experiment, SubjectDeclaration, Training
-from dbhone.experiment.target.trial import Announce, SubjectResult, Trial
+from dbhone.experiment.target.trial import SubjectResult, Trial
 from dbhone.files import digest_of_file
 from dbhone.instance import page_cache
-from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.record import Code, RunningServer, Sliced, Step, Warning
 from dbhone.session import Notify, Session
 from dbhone.source.tree import SourceTree
@@ -227,13 +226,10 @@ class Target(ABC):
         del trial
 
     @abstractmethod
-    def run(
-        self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
-    ) -> Iterator[SubjectResult]:
+    def run(self, trial: Trial) -> Iterator[SubjectResult]:
         """Measure a trial; yield each subject's result as soon as it is known.
 
-        A driver or server that fails is a result. ``inhibitor`` tells what CPU time keeping CPUs
-        awake takes meanwhile.
+        A driver or server that fails is a result.
         """
 
     def usable_cpus(self) -> frozenset[int]:

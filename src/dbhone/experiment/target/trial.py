@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 from dbhone.errors import HoneError
 from dbhone.experiment.target.observer import pace
-from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.conditions import between, read_conditions
 from dbhone.measurement.record import Invocation, Measurement, Slice, Sliced
 from dbhone.measurement.sampler import Sampler, SliceSampler
@@ -28,13 +27,19 @@ Announce: TypeAlias = Callable[[str, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One set on all subjects, in this order. ``timeout`` is for one subject, in seconds."""
+    """One set on all subjects, in this order. ``timeout`` is for one subject, in seconds.
+
+    ``announce`` is told of each subject. ``own_cpu_seconds`` says how much CPU time hone itself
+    has used so far, with whatever it runs to keep CPUs awake.
+    """
 
     block: int
     set: str
     task: Task
     subjects: tuple[str, ...]
     timeout: float
+    announce: Announce = lambda _subject, _done: None
+    own_cpu_seconds: Callable[[], float] = time.process_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,8 +148,8 @@ def _per(operations: float, total: float | None) -> float | None:
 class Surroundings:
     """What the machine did around a measurement: from when this is made until ``stamp``."""
 
-    def __init__(self, inhibitor: IdleInhibitor) -> None:
-        self._inhibitor = inhibitor
+    def __init__(self, trial: Trial) -> None:
+        self._used_by_hone = trial.own_cpu_seconds
         self._used_before = self._used_by_hone()
         self._started_at = datetime.now(UTC)
         self._before = read_conditions()
@@ -166,14 +171,9 @@ class Surroundings:
             for position, result in enumerate(results, start=first)
         ]
 
-    def _used_by_hone(self) -> float:
-        return time.process_time() + self._inhibitor.cpu_seconds()
-
 
 def run_one_by_one(
     trial: Trial,
-    inhibitor: IdleInhibitor,
-    announce: Announce,
     drive: Callable[[str], SubjectResult],
     *,
     prepare: Callable[[str], None] | None = None,
@@ -183,10 +183,10 @@ def run_one_by_one(
     ``prepare`` makes ready what the subject's slice needs; it is not measured.
     """
     for position, subject in enumerate(trial.subjects):
-        announce(subject, position)
+        trial.announce(subject, position)
         if prepare is not None:
             prepare(subject)
-        surroundings = Surroundings(inhibitor)
+        surroundings = Surroundings(trial)
         result = drive(subject)
         yield from surroundings.stamp([result], result.cpu_seconds, first=position)
 
