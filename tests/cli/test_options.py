@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -49,3 +50,10 @@ def test_what_says_how_to_measure_can_be_said_to_the_plan_as_to_the_run(command:
 @pytest.mark.parametrize("command", [name for name in COMMANDS if "--output" in options(name)])
 def test_an_output_has_its_short_name_everywhere(command: str) -> None:
     assert "-o" in options(command)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_options_names_options_of_the_same_command(command: str) -> None:
+    helps = [getattr(parameter, "help", None) or "" for parameter in COMMANDS[command].params]
+    named = set(re.findall(r"--[a-z][a-z-]+", " ".join(helps)))
+    assert named <= options(command)

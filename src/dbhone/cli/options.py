@@ -69,6 +69,17 @@ def dbms_option(of: str) -> Callable[[F], F]:
     return click.option("--dbms", metavar="DBMS", help=f"DBMS of {of}, if it cannot be detected.")
 
 
+def tolerance_option(more: str) -> Callable[[F], F]:
+    """Return the option that says which loss does not matter, with ``more`` to end its help."""
+    return click.option(
+        "--tolerance",
+        type=PERCENT,
+        metavar="LOSS",
+        help="Loss that is tolerated, such as 5%: exit with 3 only if B is certainly slower by"
+        f" more, with 0 only if it is certainly not.{more}",
+    )
+
+
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print it as JSON, for programs."
 )
@@ -85,12 +96,4 @@ train_option = click.option(
     metavar="SET",
     shell_complete=completing.sets,
     help="Set to train on; may be repeated.  [default: the suite's]",
-)
-tolerance_option = click.option(
-    "--tolerance",
-    type=PERCENT,
-    metavar="LOSS",
-    help="Loss that is tolerated, such as 5%: exit with 3 only if B is certainly slower by more,"
-    " with 0 only if it is certainly not. Sets --target to a third of it, if that is less."
-    "  [default: each certain loss counts, and any may hide]",
 )

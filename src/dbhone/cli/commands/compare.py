@@ -74,7 +74,10 @@ class _Options(GeneratedOptions):
     type=click.IntRange(LEAST_LAYOUTS, MOST_LAYOUTS),
     help="Number of random orders of its functions in which each build is linked and measured.",
 )
-@tolerance_option
+@tolerance_option(
+    " Sets --target to a third of it, if that is less."
+    "  [default: each certain loss counts, and any may hide]"
+)
 @click.option(
     FLAG,
     "bisect",

@@ -25,7 +25,7 @@ from dbhone.experiment.execution.run_lifecycle import check_resumable, take_over
 @click.option(
     "--budget", type=DURATION, help="Time for the whole run, including what it has already used."
 )
-@tolerance_option
+@tolerance_option("  [default: the run's own]")
 @force_small_budget_option
 @pass_context
 def command(
