@@ -57,6 +57,12 @@ def test_something_long_is_told_when_it_begins() -> None:
     ]
 
 
+def test_what_waited_for_another_hone_before_it_was_done_is_told_when_it_begins() -> None:
+    waited = (WaitBegan(other="another hone"), WaitEnded())
+    lines = lines_of(a_build(840.0), *waited, COMPILING)
+    assert lines == ["    build  lto+pgo: begun, about 14 m 00 s"]
+
+
 def test_something_short_is_told_when_it_ends_only() -> None:
     assert lines_of(a_build(20.0), COMPILING, a_build(None), COMPILING) == []
 

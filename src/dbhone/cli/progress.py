@@ -62,7 +62,7 @@ class _Lines:
             text, self._untold = _beginning(self._untold), None
         elif isinstance(event, Began):
             self._untold = None if self._verbose else event
-        elif not isinstance(event, Detail | Note):
+        elif not isinstance(event, Detail | Note | WaitBegan | WaitEnded):
             self._untold = None
         if text is None and self._verbose:
             text = _detail_line(event)
