@@ -92,6 +92,9 @@ def test_wrong_use_is_told_with_what_to_do(hone: Hone) -> None:
     assert "-o a.workload" in hone("capture", "a.log", "-o", "a.txt", code=2).stderr
     made_up = ("capture", "--server", "postgresql://me@127.0.0.1:1/shop", "--made-up", "a.sql")
     assert "-o NAME.workload" in hone(*made_up, "--for", "1m", code=2).stderr
+    both = (*made_up, "-o", "a.workload")
+    assert "--for 10m" in hone(*both, code=2).stderr
+    assert "leave one of them out" in hone(*both, "--for", "1m", "a.log", code=2).stderr
     live = ("capture", "--server", "postgresql://me@127.0.0.1:1/shop", "-o", "a.workload")
     assert "--for 10m" in hone(*live, code=2).stderr
 

@@ -112,6 +112,10 @@ def command(context: Context, /, logs: tuple[Path, ...], **options: Any) -> None
     captures = chosen.made_up is None or chosen.asks_for_statements or bool(logs)
     output = _output(chosen) if captures else None
     if chosen.made_up is not None:
+        _check_made_up(chosen.made_up, chosen)
+    if captures:
+        _check_source(logs, chosen)
+    if chosen.made_up is not None:
         _make_up(context, chosen.made_up, chosen)
     if output is None:
         return
@@ -150,11 +154,34 @@ class _Options:
         return self.asks_for_statements or bool(self.server or self.made_up or self.force)
 
 
-def _make_up(context: Context, file: Path, chosen: _Options) -> None:
-    """Write a dump with made-up rows, and say what is in it."""
+def _check_made_up(file: Path, chosen: _Options) -> None:
+    """Raise UsageError if a dump cannot be made up, or not be written."""
     if chosen.server is None:
         raise UsageError("rows are made up by a server's statistics", hint=f"--server {SYNTAX}")
     check_output(file, force=chosen.force)
+
+
+def _check_source(logs: tuple[Path, ...], chosen: _Options) -> None:
+    """Raise UsageError unless there are either logs, or a server and for how long it logs."""
+    if chosen.server is None:
+        if chosen.seconds is not None:
+            raise UsageError("--for says how long a server logs", hint="name one: --server")
+        if not logs:
+            raise UsageError("there is nothing to capture", hint="name logs, or a --server")
+        return
+    if logs:
+        raise UsageError("logs and a --server were named", hint="leave one of them out")
+    if chosen.line_prefix is not None:
+        raise UsageError(
+            "--line-prefix is about logs that you name", hint="leave it out: hone asks the --server"
+        )
+    if chosen.seconds is None:
+        raise UsageError("--for is missing: it says how long the server logs", hint="add --for 10m")
+
+
+def _make_up(context: Context, file: Path, chosen: _Options) -> None:
+    """Write a dump with made-up rows, and say what is in it."""
+    assert chosen.server is not None, "rows are made up by no server's statistics"
     text = io.StringIO()
     catalogue = write_made_up_dump(parse_address(chosen.server), text, ask=_ask)
     write_output(file, text.getvalue(), force=chosen.force)
@@ -185,20 +212,8 @@ def _capture(context: Context, logs: tuple[Path, ...], output: Path, chosen: _Op
     options = CaptureOptions(
         anonymise=chosen.anonymise, line_prefix=chosen.line_prefix, database=chosen.database
     )
-    if chosen.server is None:
-        if chosen.seconds is not None:
-            raise UsageError("--for says how long a server logs", hint="name one: --server")
-        if not logs:
-            raise UsageError("there is nothing to capture", hint="name logs, or a --server")
+    if chosen.server is None or chosen.seconds is None:
         return capture(logs, output, options)
-    if logs:
-        raise UsageError("logs and a --server were named", hint="leave one of them out")
-    if chosen.line_prefix is not None:
-        raise UsageError(
-            "--line-prefix is about logs that you name", hint="leave it out: hone asks the --server"
-        )
-    if chosen.seconds is None:
-        raise UsageError("--for is missing: it says how long the server logs", hint="add --for 10m")
     status = context.err.status("")
 
     def tell(text: str) -> None:
