@@ -11,6 +11,7 @@ from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import facts, headed, labelled
 from dbhone.cli.listing import listing
+from dbhone.measurement.invocation_rows import Progress
 from dbhone.measurement.record import Run
 from dbhone.measurement.run_state import REASONS, State, state_of
 from dbhone.report.findings import findings_of
@@ -25,14 +26,12 @@ def command(context: Context, run: str) -> None:
     """Show what RUN (a number, or `last`) compares, how far it is, and how it was made."""
     with open_store(context) as store:
         chosen_run = find_run(store, run)
-        done = store.done(chosen_run.id)
+        progress = store.progress(chosen_run.id)
         warnings = findings_of(chosen_run, store.samples(chosen_run.id)).warnings
-    blocks = len({invocation.block for invocation in done})
-    failures = sum(invocation.failure is not None for invocation in done)
     out = context.out
     out.print(headed(f"run {chosen_run.id}", chosen_run.title))
     state = state_of(context.home, chosen_run)
-    out.print(_facts(chosen_run, state, blocks, failures))
+    out.print(_facts(chosen_run, state, progress))
     if chosen_run.subjects:
         out.print(_subjects(chosen_run))
     for warning in warnings:
@@ -41,22 +40,23 @@ def command(context: Context, run: str) -> None:
     following = "" if state is State.RUNNING else way_on(chosen_run)
     if following:
         out.print(following)
-    elif blocks:
+    elif progress.blocks:
         out.print(f"'hone report {chosen_run.id}' says what it found.")
 
 
-def _facts(run: Run, state: State, blocks: int, failures: int) -> Table:
+def _facts(run: Run, state: State, progress: Progress) -> Table:
+    design = run.design
     reason = f": {run.error}" if run.error and state is State.FAILED else ""
     rows = {
         "state": f"{state.value}{reason}",
         "stopped by": REASONS.get(run.stopped_by or "", ""),
         "began": f"{run.created_at.astimezone():%Y-%m-%d %H:%M:%S}",
-        "worked": f"{duration(run.seconds)} of {duration(run.design.budget_seconds)}",
-        "blocks": f"{blocks} (at least {run.design.min_blocks}, at most {run.design.max_blocks})",
-        "failed invocations": str(failures),
+        "worked": f"{duration(run.seconds)} of {duration(design.budget_seconds)}",
+        "blocks": f"{progress.blocks} (at least {design.min_blocks}, at most {design.max_blocks})",
+        "failed invocations": str(progress.failures),
         "suite": f"{run.suite}, {run.size}, {len(run.steps)} steps",
-        "target": f"±{exact_percent(run.design.target)}",
-        "seed": str(run.design.seed),
+        "target": f"±{exact_percent(design.target)}",
+        "seed": str(design.seed),
         "experiment": run.experiment_name,
         "machine": f"{run.machine.cpu_model}, {run.machine.cores} cores, {run.machine.kernel}",
         "hone": run.hone_version,
