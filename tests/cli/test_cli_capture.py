@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dbhone.safe_text import terminal_safe
 from tests.capture.written_logs import GOLDEN
 from tests.integration.hone import Hone
 
@@ -49,6 +50,17 @@ def test_it_warns_where_much_is_left_out(hone: Hone) -> None:
 def connected(number: int, database: str) -> str:
     begun = f"2026-05-04T10:20:30.000000Z\t    {number} "
     return f"{begun}Connect\tme@localhost on {database} using Socket\n{begun}Query\tSELECT 1\n"
+
+
+def test_what_a_log_holds_cannot_drive_the_terminal(hone: Hone) -> None:
+    erase = "\x1b[2J"
+    texts = [connected(1, f"shop{erase}"), connected(2, f"crm{erase}"), f"unreadable {erase}\n"]
+    lines = "".join(texts).replace("SELECT 1", f"SELECT 1 AS `{erase}`")
+    (hone.folder / "general.log").write_text(lines)
+    done = hone("capture", "general.log", "-o", "shop.workload")
+    for shown in (done.stdout, done.stderr):
+        assert "\N{REPLACEMENT CHARACTER}[2J" in shown
+        assert terminal_safe(shown) == shown
 
 
 @pytest.mark.parametrize(("of_crm", "warned"), [(3, True), (2, False)])

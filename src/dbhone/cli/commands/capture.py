@@ -27,7 +27,6 @@ from dbhone.cli.lines import check_output, facts, headed, in_command, labelled, 
 from dbhone.cli.listing import listing
 from dbhone.cli.options import DURATION, FILE, force_option, output_option
 from dbhone.errors import HoneError, MachineError, UsageError
-from dbhone.safe_text import terminal_safe
 from dbhone.units import count_of, duration, size
 from dbhone.workload.dumps.base import load_dumps
 from dbhone.workload.workload_file import SUFFIX, Header, Template
@@ -188,7 +187,7 @@ def _make_up(context: Context, file: Path, chosen: _Options) -> None:
     rows = sum(table.rows for table in catalogue.tables)
     context.out.print(f"{count_of(len(catalogue.tables), 'table')}, {count_of(rows, 'row')}")
     for words in catalogue.left_out:
-        context.show_line(f"left out: {terminal_safe(words)}")
+        context.show_line(f"left out: {words}")
     context.tell(
         f"wrote {file}: it holds your tables with their names, defaults and comments, of PostgreSQL"
         " the texts of functions, views and policies, and no value of a row"
@@ -297,7 +296,7 @@ def _facts(captured: Captured) -> Table:
     ]
     if header.databases:
         names = sorted(header.databases.items(), key=lambda pair: -pair[1])
-        words = ", ".join(f"{terminal_safe(name)} ({count:,})" for name, count in names[:_SHOWN])
+        words = ", ".join(f"{name} ({count:,})" for name, count in names[:_SHOWN])
         rows.append(("databases", words))
     left_out = sorted(header.left_out.items(), key=lambda pair: -pair[1])
     rows += [("left out", f"{count:,} {why}") for why, count in left_out]
@@ -323,7 +322,7 @@ def _unread(captured: Captured) -> str:
     shown = []
     for line in unread.first:
         log = captured.logs[line.log].name
-        text = f": {terminal_safe(line.text)}" if line.text else ""
+        text = f": {line.text}" if line.text else ""
         shown.append(f"{log}, line {line.line}{text}")
     return f"{count_of(unread.lines, 'line')}, the first of them:\n" + "\n".join(shown)
 
@@ -343,7 +342,7 @@ def _warnings(captured: Captured) -> Iterator[str]:
         yield (
             "clients asked several databases: a replay asks one, in which the statements of the"
             " others fail or find other tables;"
-            f" --database {terminal_safe(shlex.quote(_usual(header)))} leaves those out"
+            f" --database {shlex.quote(_usual(header))} leaves those out"
         )
     threshold = counted.threshold()
     if threshold is not None:
@@ -380,7 +379,7 @@ def _templates(header: Header) -> Table:
 
 
 def _text(template: Template) -> Text:
-    text = terminal_safe(" ".join(template.text.split()))
+    text = " ".join(template.text.split())
     return Text(text if len(text) <= _LONGEST_TEMPLATE else text[: _LONGEST_TEMPLATE - 1] + "…")
 
 
@@ -400,7 +399,7 @@ def _next(output: Path, header: Header) -> str:
     here = [dump for dump in known if shutil.which(dump.command[0])]
     dump = (here or known)[0]
     file = output.with_suffix(dump.suffix)
-    return terminal_safe(
+    return (
         f"dump its data ({dump.line(database, file)}), and 'hone tune SOURCE"
         f" --workload {in_command(output)} --data {in_command(file)} --plan' says how"
         f" long the fastest build for it takes. SOURCE is {_SOURCES[header.protocol]}"
