@@ -307,8 +307,9 @@ class TestJson:
 
 def test_a_table_does_not_wait_for_charts() -> None:
     program = (
-        "import sys; from dbhone.report.formats.base import find_format; find_format('text');"
-        "print(*{'altair', 'vl_convert', 'jinja2', 'scipy'} & set(sys.modules))"
+        "import sys; from dbhone.report.formats.base import find_format, format_of_file;"
+        "find_format('text'); format_of_file('x.md');"
+        "print(*{'altair', 'vl_convert', 'scipy'} & set(sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

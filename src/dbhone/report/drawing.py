@@ -13,8 +13,6 @@ from dbhone.measurement.record import Role, Subject
 from dbhone.report.context import label
 from dbhone.safe_text import printable
 
-LEAST_REACH = 0.03
-"""A scale of ratios never spans less on a side of 1, lest noise fill the picture."""
 _ROLES = re.compile(r' role="graphics-\w+"| aria-roledescription="[\w -]+"')
 """What the library says of single marks to those who listen: a picture has words of its own."""
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"

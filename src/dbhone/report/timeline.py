@@ -11,9 +11,10 @@ import altair as alt
 from dbhone.analysis.history import History
 from dbhone.analysis.verdict import Effect, Summary
 from dbhone.report.context import group_name, short_names
-from dbhone.report.drawing import LEAST_REACH, Lines, Picture, banded, svg
+from dbhone.report.drawing import Lines, Picture, banded, svg
 from dbhone.report.page import Page
 from dbhone.report.table import Interval
+from dbhone.report.whiskers import LEAST_REACH
 from dbhone.report.wording import capital
 from dbhone.safe_text import printable
 

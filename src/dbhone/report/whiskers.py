@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 
 from dbhone.analysis.verdict import Direction
-from dbhone.report.drawing import LEAST_REACH
 from dbhone.report.table import Cell, Table
 
+LEAST_REACH = 0.03
+"""A scale of ratios never spans less on a side of 1, lest noise fill the picture."""
 _WIDTH, _HEIGHT = 140, 14
 _CENTRE, _MIDDLE = _WIDTH / 2, _HEIGHT / 2
 _ROOM = _CENTRE - 6

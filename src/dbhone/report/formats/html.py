@@ -7,20 +7,19 @@ import gzip
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from dbhone.report.contract import report
-from dbhone.report.curves import sweep_pictures
-from dbhone.report.distributions import latency_picture
-from dbhone.report.drawing import Picture
 from dbhone.report.formats.base import Format
-from dbhone.report.median_series import median_series_picture
 from dbhone.report.page import Page
 from dbhone.report.sections import SUMMARY, Section, sections
 from dbhone.report.sweep import sweeps
 from dbhone.report.table import Table
 from dbhone.report.templating import page_style, templates
-from dbhone.report.timeline import history_pictures
 from dbhone.units import count_of, size
+
+if TYPE_CHECKING:
+    from dbhone.report.drawing import Picture
 
 MOST_BYTES = 2_900_000
 """Of a page that is larger, parts are left out (``_ROOMS``)."""
@@ -120,6 +119,12 @@ class Html(Format):
 
 def _pictures(page: Page) -> dict[str, _Pictures]:
     """Return the pictures by section; of what there is nothing to draw, they are not there."""
+    # The library for charts is slow to load, and other formats look here for the file's ending.
+    from dbhone.report.curves import sweep_pictures  # noqa: PLC0415
+    from dbhone.report.distributions import latency_picture  # noqa: PLC0415
+    from dbhone.report.median_series import median_series_picture  # noqa: PLC0415
+    from dbhone.report.timeline import history_pictures  # noqa: PLC0415
+
     context = page.context
     latencies = (latency_picture(page, portion) for portion in context.portions)
     every = {
