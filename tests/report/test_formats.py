@@ -42,7 +42,6 @@ Golden = Callable[[str, bytes], None]
 def test_formats_are_found_by_their_files() -> None:
     assert set(formats()) >= {"text", "markdown", "csv", "json", "html", "tsv", "gobench"}
     for name in formats():
-        assert find_format(name).name == name
         assert find_format(name).suffix.startswith(".")
 
 
@@ -90,7 +89,7 @@ def test_data_look_like_their_golden_file(name: str, golden: Golden) -> None:
 def test_format_tells_what_can_be_told_of_an_odd_run(name: str, odd: str) -> None:
     page = odd_page(odd)
     text = render(page, name).decode()
-    assert "nan" not in text.lower().replace("finance", "")
+    assert "nan" not in text.lower()
     if name not in ("csv", "tsv", "series", "gobench", "hyperfine"):
         said = json.loads(text)["headline"] if name == "json" else re.sub(r"\s+|\\", " ", text)
         assert page.headline.split(":")[0] in said
@@ -299,10 +298,6 @@ class TestJson:
     def test_text_of_outside_is_whole_but_for_lone_surrogates(self) -> None:
         title = self._report(_hostile_page())["run"]["title"]
         assert title == HOSTILE.replace("\udcff", "?")
-
-    @pytest.mark.parametrize("odd", odd_runs())
-    def test_what_is_not_known_is_null(self, odd: str) -> None:
-        self._report(odd_page(odd))
 
 
 def test_a_table_does_not_wait_for_charts() -> None:

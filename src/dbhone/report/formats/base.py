@@ -9,13 +9,12 @@ from dbhone.report.page import Page
 from dbhone.safe_text import terminal_safe
 
 _DRAWER = "dbhone.report.formats"
+_WHAT = "report format"
 
 
 class Format(ABC):
     """Turns a page into bytes. It shows what the page holds and computes nothing."""
 
-    name: str
-    """The format's name, the same as its file's."""
     suffix: str
     """What its files' names end with, with the dot."""
     other_suffixes: tuple[str, ...] = ()
@@ -43,29 +42,31 @@ def find_format(name: str) -> Format:
 
     Only the chosen format's file is imported, so that a table does not wait for charts.
     """
-    return registry.load(_DRAWER, name, Format, what="report format")
+    return registry.load(_DRAWER, name, Format, what=_WHAT)
+
+
+def _every_format() -> dict[str, Format]:
+    return registry.load_all(_DRAWER, Format, what=_WHAT)
 
 
 def suffixes() -> tuple[str, ...]:
     """Return what the names of files end with by which a format is known."""
-    plugins = [find_format(name) for name in formats()]
-    return tuple(dict.fromkeys(plugin.suffix for plugin in plugins))
+    return tuple(dict.fromkeys(plugin.suffix for plugin in _every_format().values()))
 
 
 def format_of_file(file: str) -> str | None:
     """Return the name of the format that a file's name ends like, None if there is none."""
-    fitting = [
-        plugin
-        for plugin in map(find_format, formats())
+    fitting = {
+        name: plugin.suffix
+        for name, plugin in _every_format().items()
         if file.lower().endswith((plugin.suffix, *plugin.other_suffixes))
-    ]
+    }
     # Several formats are, for example, JSON: the one that has no more to its name is meant.
-    best = max(
+    return max(
         fitting,
-        key=lambda plugin: (len(plugin.suffix), plugin.suffix == f".{plugin.name}"),
+        key=lambda name: (len(fitting[name]), fitting[name] == f".{name}"),
         default=None,
     )
-    return None if best is None else best.name
 
 
 def render(page: Page, format: str) -> bytes:

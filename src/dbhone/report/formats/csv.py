@@ -14,7 +14,6 @@ from dbhone.safe_text import spreadsheet_safe
 class Csv(Format):
     """RFC 4180, UTF-8, with a header; the columns are the keys of JSON's ``effects``."""
 
-    name = "csv"
     suffix = ".csv"
     is_text = False
 

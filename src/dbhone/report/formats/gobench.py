@@ -41,7 +41,6 @@ class GoBenchmark(Format):
     configuration, by which benchstat parts its tables: it never averages over both.
     """
 
-    name = "gobench"
     suffix = ".bench"
 
     def render(self, page: Page) -> bytes:

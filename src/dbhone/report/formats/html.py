@@ -90,7 +90,6 @@ _ROOMS = (
 class Html(Format):
     """Self-contained HTML; whatever comes from outside is escaped."""
 
-    name = "html"
     suffix = ".html"
     other_suffixes = (".htm",)
     is_text = False

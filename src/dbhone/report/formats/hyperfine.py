@@ -29,7 +29,6 @@ class Hyperfine(Format):
     reject null there. A slice that failed has no time, so each exit code is 0.
     """
 
-    name = "hyperfine"
     suffix = ".hyperfine.json"
 
     def render(self, page: Page) -> bytes:

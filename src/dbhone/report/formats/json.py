@@ -19,7 +19,6 @@ class Json(Format):
     What could drive a terminal is written as JSON's own escapes, so it is not lost.
     """
 
-    name = "json"
     suffix = ".json"
     is_text = False
 

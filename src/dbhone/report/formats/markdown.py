@@ -16,7 +16,6 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
 class Markdown(Format):
     """GitHub-flavoured Markdown; what comes from outside cannot become markup."""
 
-    name = "markdown"
     suffix = ".md"
     other_suffixes = (".markdown",)
 

@@ -15,7 +15,6 @@ _KEYS = ("subject", "set", "block", "series", "unit", "kind", "second", "value")
 class SeriesCsv(Format):
     """RFC 4180, UTF-8, with a header; a line for each value, in the order of measuring."""
 
-    name = "series"
     suffix = ".csv"
     is_text = False
     observes = True

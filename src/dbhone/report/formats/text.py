@@ -14,7 +14,6 @@ from dbhone.report.terminal import show
 class Text(Format):
     """Plain text without colour. ``width`` is the longest line, paths apart."""
 
-    name = "text"
     suffix = ".txt"
 
     def __init__(self, width: int = 100) -> None:

@@ -16,7 +16,6 @@ class Tsv(Format):
     them: which of them are noise, the other formats say. What was not measured is empty.
     """
 
-    name = "tsv"
     suffix = ".tsv"
 
     def render(self, page: Page) -> bytes:
