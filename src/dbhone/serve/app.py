@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import logging
 import time
-import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -22,7 +21,7 @@ from dbhone.errors import HoneError, StoreError, UsageError
 from dbhone.measurement.run_state import State
 from dbhone.report.templating import page_style, templates
 from dbhone.serve.listing import read_filters
-from dbhone.serve.run_service import Kept, RunService
+from dbhone.serve.run_service import RunService
 from dbhone.units import duration
 
 LOG = logging.getLogger("dbhone.serve")
@@ -96,8 +95,6 @@ class App:
     def __init__(self, service: RunService, hosts: Hosts) -> None:
         self._service = service
         self._hosts = hosts
-        # What was made by another hone, perhaps an older one, must not pass for ours.
-        self._id = uuid.uuid4().hex[:8]
         self._templates = templates("dbhone.serve")
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -181,10 +178,10 @@ class App:
         runs = self._service.summaries(numbers)
         return self._page("compare.html", reason=reason, runs=runs, again=0)
 
-    def _report(self, report: Kept[bytes], request: Request) -> Response:
-        response = Response(report.value, mimetype="text/html")
+    def _report(self, report: bytes, request: Request) -> Response:
+        response = Response(report, mimetype="text/html")
         response.headers["Content-Security-Policy"] = REPORT
-        response.set_etag(f"{self._id}-{report.number}")
+        response.add_etag()
         return response.make_conditional(request)
 
     def _error_page(self, error: HoneError) -> Response:

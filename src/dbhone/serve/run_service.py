@@ -6,7 +6,6 @@ another may bring it up to date. What was made of a run is kept while nothing of
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections import OrderedDict
@@ -31,15 +30,6 @@ from dbhone.tuner.results import page_of
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept(Generic[T]):
-    """Something that was made. ``number`` tells it from all else that its shelf ever had."""
-
-    value: T
-    version: object
-    number: int
-
-
 class Cache(Generic[T]):
     """Keeps the ``most`` things that were wanted last, each while what it was made of stays.
 
@@ -49,37 +39,37 @@ class Cache(Generic[T]):
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._kept: OrderedDict[Hashable, Kept[T]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[object, T]] = OrderedDict()
         self._lock = threading.Lock()
         self._making = threading.Lock()
-        self._numbers = itertools.count(1)
 
-    def find(self, key: Hashable, version: object) -> Kept[T] | None:
-        """Return what is kept under ``key`` if it was made of an equal ``version``."""
+    def find(self, key: Hashable, version: object) -> T | None:
+        """Return what is kept under ``key`` if it was made of an equal ``version``, else None."""
         with self._lock:
-            kept = self._kept.get(key)
-            if kept is None or kept.version != version:
+            kept_version, value = self._kept.get(key, (None, None))
+            if value is None or kept_version != version:
                 return None
             self._kept.move_to_end(key)
-            return kept
+            return value
 
-    def get(self, key: Hashable, version: object, make: Callable[[], T]) -> Kept[T]:
+    def get(self, key: Hashable, version: object, make: Callable[[], T]) -> T:
         """Return what is kept under ``key``, or make it. What ``make`` raises is not kept."""
-        kept = self.find(key, version)
-        if kept is not None:
-            return kept
+        value = self.find(key, version)
+        if value is not None:
+            return value
         with self._making:
-            kept = self.find(key, version)  # another thread may have made it meanwhile
-            return kept or self._keep(key, version, make())
+            value = self.find(key, version)  # another thread may have made it meanwhile
+            if value is None:
+                value = make()
+                self._keep(key, version, value)
+            return value
 
-    def _keep(self, key: Hashable, version: object, value: T) -> Kept[T]:
-        kept = Kept(value=value, version=version, number=next(self._numbers))
+    def _keep(self, key: Hashable, version: object, value: T) -> None:
         with self._lock:
-            self._kept[key] = kept
+            self._kept[key] = (version, value)
             self._kept.move_to_end(key)
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
-        return kept
 
 
 _MOST_REPORTS = 16
@@ -157,10 +147,10 @@ class RunService:
             state=state,
             doing=doing(run, state, progress, activity, now),
             facts=facts(run, state, progress, activity, now),
-            page=page.value,
+            page=page,
         )
 
-    def report(self, run_id: int) -> Kept[bytes]:
+    def report(self, run_id: int) -> bytes:
         """Return the HTML report of a run, as ``hone report`` gives it."""
         with self._open() as store:
             run, progress = store.run(run_id), store.progress(run_id)
@@ -170,7 +160,7 @@ class RunService:
 
             return self._reports.get(run_id, (run, progress), make)
 
-    def joined(self, run_ids: Sequence[int]) -> Kept[bytes]:
+    def joined(self, run_ids: Sequence[int]) -> bytes:
         """Return the HTML report of several runs as one.
 
         Raises UsageError, with the reason, for runs that do not add up.
@@ -199,7 +189,7 @@ class RunService:
         def make() -> str:
             return one_line(findings_of(*_with_samples(store, store.run(summary.id))))
 
-        return self._headlines.get(summary.id, summary, make).value
+        return self._headlines.get(summary.id, summary, make)
 
 
 def _with_samples(store: Store, run: Run) -> tuple[Run, SampleArray]:
