@@ -13,7 +13,6 @@ from dbhone.report.context import short_names
 from dbhone.report.formats.base import render
 from dbhone.report.history import _change_words
 from dbhone.report.page import Page, build_joined_page, build_page
-from dbhone.report.sections import tables
 from dbhone.report.table import Table
 from dbhone.report.timeline import history_pictures
 from tests.report.sample_history import (
@@ -28,7 +27,7 @@ from tests.report.sample_history import (
 )
 from tests.report.sample_run import changed, without
 from tests.report.sample_servers import a_server_run
-from tests.report.told import rows_of, tables_of
+from tests.report.told import every_table, rows_of, tables_of
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +190,7 @@ class TestTables:
         assert rows_of(tables_of(page, "groups")[0])["write"][1].startswith("↓ ")
 
     def test_changes_stand_behind_the_summary(self, page: Page) -> None:
-        assert tables(page)[:2] == (page.summary, _found(page))
+        assert every_table(page)[:2] == (page.summary, _found(page))
 
     def test_names_of_steps_are_short_where_that_is_plain(self, page: Page) -> None:
         short = short_names(page.run)

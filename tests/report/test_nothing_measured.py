@@ -9,10 +9,9 @@ import pytest
 from dbhone.measurement.record import RunState
 from dbhone.report.formats.base import formats, render
 from dbhone.report.page import Page
-from dbhone.report.sections import tables
 from tests.report.odd_runs import odd_page
 from tests.report.sample_run import SUBJECTS, Shape, a_run, run_page
-from tests.report.told import answers
+from tests.report.told import answers, every_table
 
 _UNMEASURED = ("nothing", "no block", "servers, no block", "history, no block")
 
@@ -25,7 +24,7 @@ def _stopped(state: RunState, **changes: object) -> Page:
 @pytest.mark.parametrize("odd", _UNMEASURED)
 def test_no_table_is_empty(odd: str) -> None:
     page = odd_page(odd)
-    for table in tables(page):
+    for table in every_table(page):
         assert table.rows
         for column in range(1, len(table.columns)):
             some = any(row.cells[column].text for row in table.rows)

@@ -13,7 +13,6 @@ from dbhone.measurement.build_facts import CodeLayout
 from dbhone.measurement.record import Code, Run, RunningServer, Subject, Warning
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page
-from dbhone.report.sections import tables
 from dbhone.report.table import Table
 from dbhone.units import listed
 from tests.analysis.columns import columns, only, with_values
@@ -27,7 +26,7 @@ from tests.report.sample_servers import (
     server_page,
     server_samples,
 )
-from tests.report.told import rows_of, section_of, tables_of, titled
+from tests.report.told import every_table, rows_of, section_of, tables_of, titled
 
 
 def _reading(count: float) -> Page:
@@ -442,7 +441,7 @@ def test_steps_are_in_the_run_s_order_within_their_group(server: Page) -> None:
 
 def test_every_row_of_every_table_has_a_cell_for_every_column(server: Page, sweep: Page) -> None:
     for page in (server, sweep):
-        for table in (*tables(page), *tables(page, brief=True), *_in_other_metrics(page)):
+        for table in (*every_table(page), *every_table(page, brief=True), *_in_other_metrics(page)):
             assert {len(row.cells) for row in table.rows} == {len(table.columns)}
 
 

@@ -24,10 +24,14 @@ def tables_of(page: Page, id: str) -> tuple[Table, ...]:
     return section.tables if section else ()
 
 
+def every_table(page: Page, *, brief: bool = False) -> tuple[Table, ...]:
+    """Return a page's tables in the order in which they are shown: all, or those in ``brief``."""
+    return tuple(table for section in sections(page) for table in section.shown(brief=brief))
+
+
 def titled(page: Page, title: str) -> Table | None:
     """Return the table of this title, None if there is none."""
-    every = (table for section in sections(page) for table in section.tables)
-    return next((table for table in every if table.title == title), None)
+    return next((table for table in every_table(page) if table.title == title), None)
 
 
 def answers(page: Page) -> dict[str, str]:

@@ -122,11 +122,6 @@ def sections(page: Page) -> tuple[Section, ...]:
     return tuple(section for section in every if section.tables or section.note)
 
 
-def tables(page: Page, *, brief: bool = False) -> tuple[Table, ...]:
-    """Return a page's tables in the order in which they are shown: all, or those in ``brief``."""
-    return tuple(table for section in sections(page) for table in section.shown(brief=brief))
-
-
 def _group_tables(page: Page) -> tuple[Table, ...]:
     """Return the portions of several steps by group; a history's with its changes."""
     context, history = page.context, page.history
