@@ -26,7 +26,7 @@ from dbhone.experiment.plan.events import (
 
 COMPILING = Detail(text="compile")
 INVOCATION = InvocationStarted(block=0, set="main", subject="rel", number=1, total=6, left=0.0)
-BLOCK = BlockEnded(block=2, seconds=20.0, typical=None, widest=None, target=0.02, left=None)
+BLOCK = BlockEnded(block=2, seconds=20.0, typical=None, widest=None, left=None)
 ENDED = Ended(stage=Stage.BUILD, what="lto+pgo", seconds=870.0, reused=False, note="")
 
 

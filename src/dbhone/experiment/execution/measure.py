@@ -195,7 +195,6 @@ class Measuring:
                 seconds=seconds,
                 typical=_finite(typical(analysis)),
                 widest=_finite(precision(analysis)),
-                target=self._design.target,
                 left=self.recorder.left(),
             )
         )

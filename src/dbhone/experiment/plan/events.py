@@ -87,7 +87,6 @@ class BlockEnded:
     seconds: float
     typical: float | None
     widest: float | None
-    target: float
     left: float | None
 
 
