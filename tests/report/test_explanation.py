@@ -36,8 +36,9 @@ def said_of(
     base: list[Round], subject: list[Round], step: str = "update", **how: Any
 ) -> Explanation:
     """Return what is said of the servers rel and nosync."""
-    how = {"threads": 1, "cores": 2} | how
-    return explanation(step, ("rel", "nosync"), (base, subject), **how)
+    usual: dict[str, Any] = {"work": Work.OPERATION, "kinds": (), "settings": {}}
+    usual |= {"threads": 1, "cores": 2}
+    return explanation(step, ("rel", "nosync"), (base, subject), **(usual | how))
 
 
 def test_what_differs_is_named_with_its_function_and_caller() -> None:
@@ -127,7 +128,7 @@ def test_of_a_batch_the_time_of_a_run_is_told_in_milliseconds() -> None:
 
 def test_stacks_are_written_for_flame_graphs_with_what_an_operation_takes() -> None:
     both = (rounds(400), rounds(1))
-    written = json.loads(speedscope(("rel", "nosync"), both))
+    written = json.loads(speedscope(("rel", "nosync"), both, Work.OPERATION))
     names = [frame["name"] for frame in written["shared"]["frames"]]
     base, subject = written["profiles"]
     assert {tuple(names[it] for it in stack) for stack in base["samples"]} == {

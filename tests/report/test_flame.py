@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.analysis.explained_rounds import Call, CodeOrigin, Round
+from dbhone.analysis.explained_rounds import Call, CodeOrigin, Round, Work
 from dbhone.report.explanation import explanation
 from dbhone.report.flame import Frame, explanation_page, frames
 
@@ -70,7 +70,9 @@ def test_a_page_tells_every_box_and_escapes_what_a_server_calls_its_functions() 
     evil = "</title><script>alert(1)</script>"
     both = (rounds({("main", evil): 9, ("main",): 1}), rounds({("main", evil): 4, ("main",): 1}))
     names = ("rel", "<b>pgo")
-    said = explanation("update", names, both, threads=1, cores=2)
+    said = explanation(
+        "update", names, both, work=Work.OPERATION, kinds=(), threads=1, cores=2, settings={}
+    )
     page = explanation_page("update: <b>pgo against rel", names, said, both).decode()
     assert "<script" not in page
     assert "<b>" not in page

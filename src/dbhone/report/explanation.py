@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from dbhone.analysis.ceiling import ceiling_ratio
 from dbhone.analysis.explained_rounds import (
@@ -112,11 +111,11 @@ def explanation(
     names: tuple[str, str],
     rounds: tuple[Sequence[Round], Sequence[Round]],
     *,
-    work: Work = Work.OPERATION,
-    kinds: Sequence[tuple[str, str]] = (),
+    work: Work,
+    kinds: Sequence[tuple[str, str]],
     threads: int,
     cores: int,
-    settings: Mapping[str, str] = MappingProxyType({}),
+    settings: Mapping[str, str],
 ) -> Explanation:
     """Return what shows where two servers spend their time in an operation of a step.
 
@@ -251,7 +250,7 @@ def _ceiling(
 def speedscope(
     names: tuple[str, str],
     rounds: tuple[Sequence[Round], Sequence[Round]],
-    work: Work = Work.OPERATION,
+    work: Work,
 ) -> str:
     """Return both servers' stacks in speedscope's format; weights are µs of CPU an operation."""
     frames: dict[str, int] = {}
