@@ -39,8 +39,8 @@ _SPEEDSCOPE = "https://www.speedscope.app/file-format-schema.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wording:
-    """How times are told of what is explained: of an operation in µs, of a batch's run in ms."""
+class TimeUnit:
+    """The unit of times of ``work``: µs for an operation, ms for a batch's run."""
 
     work: Work
 
@@ -50,8 +50,8 @@ class Wording:
         return self.work.value
 
     @property
-    def unit(self) -> str:
-        """The unit of times."""
+    def symbol(self) -> str:
+        """How the unit is written: ``µs``."""
         return _UNITS[self.work][0]
 
     def time(self, seconds: float) -> str:
@@ -60,7 +60,7 @@ class Wording:
 
     def amount(self, seconds: float) -> str:
         """Return a time with its unit."""
-        return f"{self.time(seconds)} {self.unit}"
+        return f"{self.time(seconds)} {self.symbol}"
 
     def cell(self, mean: Mean) -> Cell:
         """Return a mean with half of its interval."""
@@ -75,7 +75,7 @@ class Wording:
 
     def columns(self, first: str, names: tuple[str, str]) -> tuple[Column, ...]:
         """Return the columns of a table whose rows begin with what ``first`` says."""
-        return columns(first, (f"{name}, {self.unit}" for name in (*names, "Difference")))
+        return columns(first, (f"{name}, {self.symbol}" for name in (*names, "Difference")))
 
     def table(
         self,
@@ -89,7 +89,7 @@ class Wording:
         """Return a table; in its caption ``{unit}`` and ``{of}`` stand for themselves."""
         return Table(
             title=title,
-            caption=caption.format(unit=self.unit, of=self.of),
+            caption=caption.format(unit=self.symbol, of=self.of),
             columns=self.columns("", names),
             rows=tuple(
                 Row(cells=(Cell(text=spelled(it.name)), *self.cells(it))) for it in differences
@@ -124,30 +124,30 @@ def explanation(
     those that servers had only to count waits.
     """
     base, subject = rounds
-    said = Wording(work=work)
+    unit = TimeUnit(work=work)
     whole = totals(base, subject, threads)
     modules, functions = by_module(base, subject), by_function(base, subject)
     function_table = Table(
         title="Functions that differ most",
         caption="What each executes itself, of those whose 99 % interval misses 0. Of the kernel's"
         " functions the system call stands for all.",
-        columns=(*said.columns("Function", names), Column(title="Called by", numeric=False)),
-        rows=tuple(_function_rows(functions[:_MOST], said)),
+        columns=(*unit.columns("Function", names), Column(title="Called by", numeric=False)),
+        rows=tuple(_function_rows(functions[:_MOST], unit)),
     )
-    tables = [said.table(f"CPU time of {said.of}, by whose code is executed", names, whole)]
+    tables = [unit.table(f"CPU time of {unit.of}, by whose code is executed", names, whole)]
     by_kind = by_thread(base, subject, kinds) if kinds else []
     if by_kind:
-        tables.append(said.table("Threads that differ", names, by_kind))
+        tables.append(unit.table("Threads that differ", names, by_kind))
     if modules:
-        tables.append(said.table("Modules that differ", names, modules[:_MOST]))
+        tables.append(unit.table("Modules that differ", names, modules[:_MOST]))
     if functions:
         tables.append(function_table)
     waits = wait_differences(base, subject, threads)
     if waits is not None:
-        tables.extend(_wait_tables(waits, names, said))
+        tables.extend(_wait_tables(waits, names, unit))
     ceilings = [_ceiling(whole, which, threads, cores, rounds[which]) for which in (0, 1)]
     sentences = [
-        _sentence(it, functions, names[1], said) for it in _largest(whole, by_kind, modules, waits)
+        _sentence(it, functions, names[1], unit) for it in _largest(whole, by_kind, modules, waits)
     ]
     if all(map(math.isfinite, ceilings)):
         sentences.append(
@@ -160,7 +160,7 @@ def explanation(
     return Explanation(work=work, sentences=tuple(sentences), tables=tuple(tables))
 
 
-def _function_rows(functions: Sequence[FunctionDifference], said: Wording) -> Iterator[Row]:
+def _function_rows(functions: Sequence[FunctionDifference], unit: TimeUnit) -> Iterator[Row]:
     """Yield the functions below their modules, that with the largest difference first."""
     for module in dict.fromkeys(it.call.module for it in functions):
         yield heading(module, 5)
@@ -168,12 +168,12 @@ def _function_rows(functions: Sequence[FunctionDifference], said: Wording) -> It
             if it.call.module == module:
                 name = Cell(text=it.call.function or "(no name)")
                 callers = Cell(text=" < ".join(caller or "?" for caller in it.callers))
-                yield Row(cells=(name, *said.cells(it.difference), callers))
+                yield Row(cells=(name, *unit.cells(it.difference), callers))
 
 
-def _wait_tables(waits: WaitDifferences, names: tuple[str, str], said: Wording) -> Iterator[Table]:
-    yield said.table(
-        f"What {said.of} waits for",
+def _wait_tables(waits: WaitDifferences, names: tuple[str, str], unit: TimeUnit) -> Iterator[Table]:
+    yield unit.table(
+        f"What {unit.of} waits for",
         names,
         [*waits.events, waits.others, waits.rest],
         caption="The DBMS's own wait events, in {unit}, with 99 % intervals over rounds. Together"
@@ -181,7 +181,7 @@ def _wait_tables(waits: WaitDifferences, names: tuple[str, str], said: Wording) 
         spelled=str,
     )
     if waits.background:
-        yield said.table(
+        yield unit.table(
             "Waits of background threads that differ",
             names,
             waits.background,
@@ -212,7 +212,7 @@ def _worded(waits: WaitDifferences) -> Iterator[Difference]:
 
 
 def _sentence(
-    difference: Difference, functions: Sequence[FunctionDifference], subject: str, said: Wording
+    difference: Difference, functions: Sequence[FunctionDifference], subject: str, unit: TimeUnit
 ) -> str:
     """Say how a module differs, and which of its functions differs most, called by whom.
 
@@ -228,7 +228,7 @@ def _sentence(
         called = next((caller for caller in own.callers if caller != own.call.function), "")
         within += f", called by {called}" if called else ""
     return (
-        f"{capital(difference.name)}: {said.amount(abs(more.value))} {word} for {said.of} of"
+        f"{capital(difference.name)}: {unit.amount(abs(more.value))} {word} for {unit.of} of"
         f" {subject}{within}."
     )
 

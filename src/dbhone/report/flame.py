@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from dbhone.analysis.explained_rounds import Round
 from dbhone.analysis.stacks import folded
-from dbhone.report.explanation import Explanation, Wording
+from dbhone.report.explanation import Explanation, TimeUnit
 from dbhone.report.templating import page_style, templates
 
 _WIDTH = 1160
@@ -81,7 +81,7 @@ def explanation_page(
     rounds: tuple[Sequence[Round], Sequence[Round]],
 ) -> bytes:
     """Return a page that needs no network and no script; what comes from outside is escaped."""
-    wording = Wording(work=said.work)
+    unit = TimeUnit(work=said.work)
     found = frames(rounds)
     total = sum(frame.width for frame in found if frame.depth == 0)
     shown = [frame for frame in found if frame.width * _WIDTH >= _NARROWEST * total]
@@ -94,12 +94,12 @@ def explanation_page(
             names=names,
             said=said,
             style=page_style(),
-            boxes=list(_boxes(shown, names, total, deepest, wording)),
+            boxes=list(_boxes(shown, names, total, deepest, unit)),
             width=_WIDTH,
             height=(deepest + 1) * _HEIGHT,
             row=_HEIGHT,
-            of=wording.of,
-            total=wording.amount(total),
+            of=unit.of,
+            total=unit.amount(total),
         )
     )
     return text.encode("utf-8", "replace")
@@ -110,14 +110,14 @@ def _boxes(
     names: tuple[str, str],
     total: float,
     deepest: int,
-    wording: Wording,
+    unit: TimeUnit,
 ) -> Iterator[dict[str, float | str]]:
     """Yield the frames as the template draws them."""
     for frame in shown:
         width = frame.width / total * _WIDTH
         letters = int((width - 6) / _LETTER)
         text = frame.name if len(frame.name) <= letters else f"{frame.name[: letters - 1]}…"
-        base, subject = wording.amount(frame.base), wording.amount(frame.subject)
+        base, subject = unit.amount(frame.base), unit.amount(frame.subject)
         yield {
             "x": round(frame.left / total * _WIDTH, 2),
             "y": (deepest - frame.depth) * _HEIGHT,
