@@ -11,7 +11,7 @@ from dbhone.analysis.change_points import LEAST_CHANGE
 from dbhone.analysis.history import History, VersionTrend
 from dbhone.analysis.levels import Level
 from dbhone.analysis.sample_size import SampleSize
-from dbhone.analysis.verdict import Summary, likely
+from dbhone.analysis.verdict import Effect, Summary, likely
 from dbhone.measurement.build_facts import BuildTimings
 from dbhone.measurement.metric import BY_NAME
 from dbhone.measurement.record import Run, Subject
@@ -76,20 +76,19 @@ def effects(page: Page) -> list[dict[str, Any]]:
     threads = {step.name: step.threads for step in page.run.steps}
     levels = {(level.subject, level.step, level.metric): level.value for level in page.levels}
     base = page.analysis.base
-    plain: list[dict[str, Any]] = _plain(
-        [
-            {
-                **_named(effect, "subject", "step", "group", "in_sample", "metric", "ratio", "low"),
-                **_named(effect, "high", "blocks", "verdict"),
-                "likely": likely(effect),
-                "threads": threads.get(effect.step),
-                "value": levels.get((effect.subject, effect.step, effect.metric)),
-                "base_value": levels.get((base, effect.step, effect.metric)),
-                **_named(effect, "findable", "p_adjusted"),
-            }
-            for effect in page.analysis.effects
-        ]
-    )
+
+    def row(effect: Effect) -> dict[str, Any]:
+        computed = {
+            "likely": likely(effect),
+            "threads": threads.get(effect.step),
+            "value": levels.get((effect.subject, effect.step, effect.metric)),
+            "base_value": levels.get((base, effect.step, effect.metric)),
+        }
+        return {
+            key: computed[key] if key in computed else getattr(effect, key) for key in EFFECT_KEYS
+        }
+
+    plain: list[dict[str, Any]] = _plain([row(effect) for effect in page.analysis.effects])
     return plain
 
 
