@@ -20,14 +20,16 @@ _MOST_NAMED = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Portion:
-    """The held-out steps of a run, or its in-sample ones, without the parts of steps.
+    """The held-out steps of a run, or its in-sample ones, in the run's order.
 
-    ``steps`` are in the run's order. ``title`` is the portion's name at the start of a line.
+    ``steps`` are those without the parts of steps. ``title`` is the portion's name at the start of
+    a line.
     """
 
     in_sample: bool
     title: str
     steps: tuple[Step, ...]
+    steps_with_parts: tuple[Step, ...]
 
     @property
     def name(self) -> str:
@@ -137,17 +139,24 @@ def report_context(
 
 def _portions(run: Run) -> tuple[Portion, ...]:
     """Return a run's portions; where nothing was trained there is but one."""
-    steps = {
-        in_sample: tuple(step for step in wholes(run.steps) if step.in_sample is in_sample)
-        for in_sample in (False, True)
-    }
+    steps = wholes(run.steps)
     every = "All steps" if serves(run.steps) else "All sets"
-    titles = {False: "Held-out" if steps[True] else every, True: "In-sample"}
+    trained = any(step.in_sample for step in steps)
+    titles = {False: "Held-out" if trained else every, True: "In-sample"}
     return tuple(
-        Portion(in_sample=in_sample, title=titles[in_sample], steps=steps[in_sample])
+        Portion(
+            in_sample=in_sample,
+            title=titles[in_sample],
+            steps=own,
+            steps_with_parts=_half(run.steps, in_sample),
+        )
         for in_sample in (False, True)
-        if steps[in_sample]
+        if (own := _half(steps, in_sample))
     )
+
+
+def _half(steps: Iterable[Step], in_sample: bool) -> tuple[Step, ...]:
+    return tuple(step for step in steps if step.in_sample is in_sample)
 
 
 def serves(steps: Iterable[Step]) -> bool:

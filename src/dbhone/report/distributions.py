@@ -27,8 +27,7 @@ def latency_picture(page: Page, portion: Portion) -> Picture | None:
 
     The point in a bar is the 95th percentile. None if there is nothing to draw, or too much.
     """
-    own_steps = page.steps_with_parts(portion.in_sample)
-    steps = [step for group in Group for step in own_steps if step.group is group]
+    steps = [step for group in Group for step in portion.steps_with_parts if step.group is group]
     values = _values(page, steps)
     if not values or len(values) > MOST_BARS:
         return None

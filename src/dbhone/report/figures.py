@@ -32,8 +32,7 @@ def block_figures(page: Page, metrics: Sequence[Metric] = METRICS) -> Iterator[B
     values = {metric: samples.of(metric) for metric in metrics if samples.has(metric)}
     subjects = [subject for subject in page.context.subjects if subject.name in samples.subjects]
     for portion in page.context.portions:
-        known = page.steps_with_parts(portion.in_sample)
-        steps = [step for step in known if step.name in samples.steps]
+        steps = [step for step in portion.steps_with_parts if step.name in samples.steps]
         for at, block in enumerate(samples.blocks.tolist()):
             for step, subject in product(steps, subjects):
                 place = samples.subjects.index(subject.name), samples.steps.index(step.name), at

@@ -14,7 +14,7 @@ from dbhone.analysis.sample_size import SampleSize
 from dbhone.analysis.severity import CONTROL_CODES
 from dbhone.analysis.trust import Trust, TrustGrade
 from dbhone.analysis.verdict import Analysis, Summary, overall
-from dbhone.measurement.record import Run, RunState, Step, Subject, Warning
+from dbhone.measurement.record import Run, RunState, Subject, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.series import Observation
 from dbhone.report import run_tables
@@ -94,10 +94,6 @@ class Page:
             return None
         ratio, low, high = (format_ratio(it, gain) for it in (gain.ratio, gain.low, gain.high))
         return ratio, low, high
-
-    def steps_with_parts(self, in_sample: bool) -> tuple[Step, ...]:
-        """Return the steps of one portion, and the parts of steps, in the run's order."""
-        return tuple(step for step in self.run.steps if step.in_sample is in_sample)
 
     @property
     def title(self) -> str:

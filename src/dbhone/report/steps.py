@@ -19,7 +19,7 @@ from dbhone.measurement.metric import (
     THROUGHPUT,
     Metric,
 )
-from dbhone.measurement.record import Step, Subject, wholes
+from dbhone.measurement.record import Step, Subject
 from dbhone.report.context import EMPTY, Portion, ReportContext, heading, label, serves
 from dbhone.report.table import Cell, Column, Row, Table, columns, signed, text_row
 from dbhone.report.wording import capital, number, step_figure
@@ -77,12 +77,7 @@ def step_table(context: ReportContext, portion: Portion) -> Table:
 
 def statement_table(context: ReportContext, portion: Portion) -> Table | None:
     """Return the parts of the steps, None if there are none: what took most time comes first."""
-    whole = set(wholes(context.run.steps))
-    parts = [
-        step
-        for step in context.run.steps
-        if step.in_sample is portion.in_sample and step not in whole
-    ]
+    parts = [step for step in portion.steps_with_parts if step not in portion.steps]
     measured = [step for step in parts if context.level(context.base, step, THROUGHPUT) is not None]
     if not measured:
         return None

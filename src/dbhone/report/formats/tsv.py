@@ -36,7 +36,7 @@ def _lines(page: Page) -> Iterator[str]:
         if len(portions) > 1:
             yield "in-sample (trained on)" if portion.in_sample else "held-out"
         yield "\t".join(f"col-{number}" for number in range(1, len(names) + 1))
-        for step in page.steps_with_parts(portion.in_sample):
+        for step in portion.steps_with_parts:
             values = [ratios.get((name, step.name)) for name in names]
             cells = ("" if value is None else f"{value:.2f}" for value in values)
             yield "\t".join((*cells, flat(step.name)))
