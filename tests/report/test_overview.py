@@ -17,7 +17,7 @@ from tests.report.sample_history import a_history, history_page
 from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_page, a_run, samples, without
 from tests.report.sample_servers import Shape as ServerShape
 from tests.report.sample_servers import a_server_run, a_sweep_run, server_page
-from tests.report.told import answers, titled
+from tests.report.told import answers, rows_of, tables_of, titled
 
 
 def test_it_says_what_was_compared_and_how() -> None:
@@ -136,30 +136,47 @@ def test_an_odd_run_has_an_overview_unless_only_its_base_was_not_measured(odd: s
     assert bool(build_page(run, measured).overview) == whole
 
 
-def test_only_what_differs_between_subjects_is_in_the_table() -> None:
-    table = titled(a_page(), "What differs")
+def test_of_the_subjects_only_what_differs_and_their_builds_are_in_the_table() -> None:
+    table = titled(a_page(), "Subjects")
     assert table is not None
-    assert [each.title for each in table.columns] == ["Subject", "Variant", "Flags", "Trained on"]
-    flags = {row.cells[0].text: row.cells[2].text for row in table.rows}
+    titles = [each.title for each in table.columns]
+    assert titles == [
+        *("Subject", "Variant", "Build", "Training", "Profile", "Trained on", "Flags"),
+    ]
+    flags = {row.cells[0].text: row.cells[-1].text for row in table.rows}
     assert flags["rel (base)"] == ""
     assert flags["lto"] == "-flto=auto"
-    assert table.caption.endswith(
+    assert (
         "All have alike: sqlite 3.40.1, apt:sqlite3=3.40.1-2+deb12u2, gcc 12.2, -O2 -g -DNDEBUG."
-    )
+    ) in table.caption
 
 
-def test_subjects_that_do_not_differ_have_no_table() -> None:
-    twins = SUBJECTS[:2]
-    assert titled(a_page(subjects=twins), "What differs") is None
-    assert titled(a_page(subjects=twins[:1]), "What differs") is None
+def test_of_subjects_that_do_not_differ_all_is_alike() -> None:
+    table = titled(a_page(subjects=SUBJECTS[:2]), "Subjects")
+    assert table is not None
+    assert [each.title for each in table.columns] == ["Subject", "Build"]
+    assert "3.40.1-2+deb12u2, rel, gcc 12.2, -O2 -g -DNDEBUG." in table.caption
+
+
+def test_a_single_subject_is_told_in_the_columns() -> None:
+    table = titled(a_page(subjects=SUBJECTS[:1]), "Subjects")
+    assert table is not None
+    assert rows_of(table) == {
+        "rel (base)": [
+            *("sqlite 3.40.1", "apt:sqlite3=3.40.1-2+deb12u2", "rel", "gcc 12.2"),
+            *("034303430343", "-O2 -g -DNDEBUG"),
+        ]
+    }
+    assert "alike" not in table.caption
 
 
 def test_servers_that_differ_in_settings_alone_are_told_by_their_settings() -> None:
     base, control, *_ = a_server_run().subjects
     other = replace(control, name="small", role=Role.CANDIDATE, settings={"fsync": "off"})
     page = server_page(a_server_run(subjects=(base, other)))
-    assert titled(page, "What differs") is None
-    assert titled(page, "Settings that differ") is not None
+    subjects, settings = tables_of(page, "subjects")
+    assert [each.title for each in subjects.columns] == ["Subject", "Build"]
+    assert settings.title == "Settings that differ"
 
 
 def test_of_a_suite_that_is_a_file_sentences_have_the_name() -> None:

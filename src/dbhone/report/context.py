@@ -1,4 +1,4 @@
-"""What tables are made of: a run, what was found in it, and how its subjects differ."""
+"""What tables are made of: a run, and what was found in it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dbhone.analysis.levels import Level
 from dbhone.analysis.verdict import Analysis, Effect, Summary, overall
 from dbhone.measurement.metric import THROUGHPUT, Metric
 from dbhone.measurement.record import Group, Role, Run, Step, Subject, wholes
-from dbhone.report.table import Cell, Row, Table, text_columns
-from dbhone.report.wording import compiler, joined, short_flag
+from dbhone.report.table import Cell, Row
+from dbhone.report.wording import joined
 from dbhone.units import count_of
 
 EMPTY = Cell(text="")
@@ -227,57 +227,3 @@ def _counted(steps: Sequence[Step]) -> str:
         f"{words} at {len(threads)} numbers of threads, {threads[0]} to {threads[-1]}, "
         "which all count alike"
     )
-
-
-def differences_table(context: ReportContext) -> Table | None:
-    """Return how the subjects differ, None if there are fewer than two.
-
-    Settings have a table of their own. The caption has what all subjects share.
-    """
-    subjects = context.subjects
-    if len(subjects) < 2:
-        return None
-    shared = _shared(subjects)
-    texts_by_aspect = {
-        name: [tell(subject) for subject in subjects] for name, tell in _aspects(shared).items()
-    }
-    differing = [name for name, texts in texts_by_aspect.items() if len(set(texts)) > 1]
-    if not differing:
-        return None
-    return Table(
-        title="What differs",
-        caption=f"Only what tells the subjects apart.{_alike(texts_by_aspect, shared)}",
-        columns=text_columns(("Subject", *differing)),
-        rows=tuple(
-            subject_row(subject, (Cell(text=texts_by_aspect[name][at]) for name in differing))
-            for at, subject in enumerate(subjects)
-        ),
-    )
-
-
-def _aspects(shared: tuple[str, ...]) -> Mapping[str, Callable[[Subject], str]]:
-    """Return what may tell subjects apart; of their flags those that not all of them share."""
-    return {
-        "DBMS": lambda subject: f"{subject.dbms} {subject.version}",
-        "Source": lambda subject: subject.source,
-        "Variant": lambda subject: subject.variant,
-        "Compiler": lambda subject: compiler(subject.compiler),
-        "Flags": lambda subject: " ".join(
-            short_flag(flag) for flag in subject.flags if flag not in shared
-        ),
-        "Levers": lambda subject: ", ".join(subject.levers),
-        "Trained on": lambda subject: ", ".join(subject.trained_on),
-    }
-
-
-def _shared(subjects: tuple[Subject, ...]) -> tuple[str, ...]:
-    """Return the flags that all subjects share."""
-    first, *others = subjects
-    return tuple(flag for flag in first.flags if all(flag in other.flags for other in others))
-
-
-def _alike(said: Mapping[str, list[str]], flags: tuple[str, ...]) -> str:
-    """Return what all subjects share, as a sentence."""
-    same = dict.fromkeys(texts[0] for texts in said.values() if len(set(texts)) == 1)
-    words = [*same, " ".join(map(short_flag, flags))]
-    return f" All have alike: {', '.join(word for word in words if word)}." if any(words) else ""

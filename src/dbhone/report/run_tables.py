@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from dbhone.analysis.sample_size import blocks_for_verdict
@@ -28,7 +28,7 @@ from dbhone.report.context import (
 )
 from dbhone.report.latencies import PERCENTILES, is_batch
 from dbhone.report.table import Cell, Row, Table, columns, text_columns
-from dbhone.report.wording import capital, compiler, figure, reach
+from dbhone.report.wording import capital, compiler, figure, reach, short_flag
 from dbhone.units import count_of, duration, listed, size
 
 _BASE = Cell(text="1")
@@ -41,12 +41,27 @@ _SPREAD: dict[str, Callable[[Summary], float | None]] = {
 }
 _Shown = dict[str, Callable[[Subject], Cell]]
 """What the columns of a table of subjects show, by their titles."""
-_OF_LEVERS = " The levers were applied when the server started, and their effect was verified."
+_OF_LEVERS = "The levers were applied when the server started, and their effect was verified."
+_OF_PROFILES = "A profile's coverage is the share of its functions that the training executed."
 _WOULD_FIND = (
     "Would find: where no difference was found, the one that half of such runs would have found; "
     "where there is not enough data, what a verdict needs."
 )
 _SHORT = {LATENCY_P95.name: "p95 latency"}
+
+_ASPECTS: _Shown = {
+    "DBMS": lambda it: Cell(text=f"{it.dbms} {it.version}"),
+    "Source": lambda it: Cell(text=it.source),
+    "Variant": lambda it: Cell(text=it.variant),
+    "Compiler": lambda it: Cell(text=compiler(it.compiler), detail=it.compiler),
+    "Levers": lambda it: Cell(text=", ".join(it.levers)),
+}
+"""What may tell subjects apart, in a few words."""
+_OF_BUILDS: _Shown = {
+    "Build": lambda it: Cell(text=it.build_digest[:12], detail=it.build_digest),
+    "Training": lambda it: _optional(it.training_seconds, duration),
+    "Profile": lambda it: _optional(it.profile_coverage, "{:.0%} covered".format),
+}
 
 
 def _score(context: ReportContext, portion: Portion, subject: Subject) -> Cell:
@@ -205,39 +220,76 @@ def metrics_table(context: ReportContext) -> Table | None:
     )
 
 
-def subject_table(context: ReportContext) -> Table:
-    """Return what each subject is, and what its build cost."""
-    shown: _Shown = {}
-    if len({(subject.dbms, subject.version) for subject in context.subjects}) > 1:
-        shown["DBMS"] = lambda it: Cell(text=f"{it.dbms} {it.version}")
-    levers = any(subject.levers for subject in context.subjects)
-    if levers:
-        shown["Levers"] = lambda it: Cell(text=", ".join(it.levers))
-    shown |= {
-        "Variant": lambda it: Cell(text=it.variant),
-        "Compiler": lambda it: Cell(text=compiler(it.compiler), detail=it.compiler),
-        "Build": lambda it: Cell(text=it.build_digest[:12], detail=it.build_digest),
-        "Build time": _build_time,
-        "Trained on": lambda it: Cell(text=_trained_on(it), detail=", ".join(it.trained_on)),
-        "Training": lambda it: _optional(it.training_seconds, duration),
-        "Profile": lambda it: _optional(it.profile_coverage, "{:.0%} covered".format),
+def subject_table(context: ReportContext) -> Table | None:
+    """Return what tells the subjects apart and what their builds are, None without subjects.
+
+    Settings have a table of their own. The caption has what all subjects share.
+    """
+    subjects = context.subjects
+    if not subjects:
+        return None
+    shared = _shared_flags(subjects)
+    wide = _wide_aspects(shared)
+    shown: _Shown = {
+        **_telling(_ASPECTS, subjects),
+        **{title: cell for title, cell in _OF_BUILDS.items() if any(_texts(cell, subjects))},
+        **_telling(wide, subjects),
     }
+    alike = dict.fromkeys(
+        cell(subjects[0]).text
+        for title, cell in (*_ASPECTS.items(), *wide.items())
+        if title not in shown
+    )
+    words = [*alike, " ".join(map(short_flag, shared))]
+    several = len(subjects) > 1
+    sentences = [
+        "What tells the subjects apart, and their builds." if several else "The subject's build.",
+        f"All have alike: {', '.join(filter(None, words))}." if any(words) else "",
+        _OF_PROFILES if "Profile" in shown else "",
+        _OF_LEVERS if any(subject.levers for subject in subjects) else "",
+    ]
     return Table(
         title="Subjects",
-        caption="What was compared. A profile's coverage is the share of its functions that the "
-        f"training executed.{_OF_LEVERS if levers else ''}",
+        caption=" ".join(filter(None, sentences)),
         columns=text_columns(("Subject", *shown)),
-        rows=subject_rows(context.subjects, shown),
+        rows=subject_rows(subjects, shown),
     )
+
+
+def _wide_aspects(shared: tuple[str, ...]) -> _Shown:
+    """Return what may tell subjects apart in more words; of flags those that are not ``shared``."""
+    return {
+        "Trained on": lambda it: Cell(text=", ".join(it.trained_on)),
+        "Flags": lambda it: Cell(
+            text=" ".join(short_flag(flag) for flag in it.flags if flag not in shared)
+        ),
+    }
+
+
+def _shared_flags(subjects: tuple[Subject, ...]) -> tuple[str, ...]:
+    """Return the flags that all of several subjects share."""
+    first, *others = subjects
+    if not others:
+        return ()
+    return tuple(flag for flag in first.flags if all(flag in other.flags for other in others))
+
+
+def _telling(aspects: _Shown, subjects: Sequence[Subject]) -> _Shown:
+    """Return the aspects that tell subjects apart, or those that a single one has."""
+    least = min(len(subjects), 2)
+    return {
+        title: cell
+        for title, cell in aspects.items()
+        if len(texts := _texts(cell, subjects)) >= least and any(texts)
+    }
+
+
+def _texts(cell: Callable[[Subject], Cell], subjects: Iterable[Subject]) -> set[str]:
+    return {cell(subject).text for subject in subjects}
 
 
 def _build_time(subject: Subject) -> Cell:
     return EMPTY if subject.ready_made else Cell(text=duration(subject.build_seconds))
-
-
-def _trained_on(subject: Subject) -> str:
-    sets = subject.trained_on
-    return ", ".join(sets) if len(sets) <= 3 else count_of(len(sets), "set")
 
 
 def _optional(value: float | None, show: Callable[[float], str]) -> Cell:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dbhone.report.builds import build_tables
-from dbhone.report.context import differences_table
 from dbhone.report.history import changes_table, group_table
 from dbhone.report.latencies import latency_table, seconds_table
 from dbhone.report.operations import operations_table
@@ -109,10 +108,9 @@ def sections(page: Page) -> tuple[Section, ...]:
             title="Subjects",
             tables=_present(
                 [
-                    differences_table(context),
+                    subject_table(context),
                     settings_table(context),
                     defaults_table(context),
-                    subject_table(context),
                 ]
             ),
             brief=(),
