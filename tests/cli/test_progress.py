@@ -133,11 +133,7 @@ def test_a_verbose_hone_tells_the_first_detail_of_something_long_too() -> None:
 
 
 def test_a_verbose_hone_tells_every_step() -> None:
-    stream = io.StringIO()
-    with shown(Console(file=stream, width=80), verbose=True) as listen:
-        for event in (a_build(20.0), COMPILING, ENDED):
-            listen(event)
-    assert stream.getvalue().splitlines() == [
+    assert lines_of(a_build(20.0), COMPILING, ENDED, verbose=True) == [
         "    build  lto+pgo: begun",
         "           compile",
         "    build  lto+pgo  (14 m 30 s)",

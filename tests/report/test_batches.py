@@ -31,10 +31,10 @@ def steps() -> tuple[Step, ...]:
 
 
 def seconds(subject: int, run: int, load: int) -> float:
-    """Return what a run takes: each load has luck of its own, which subjects share."""
-    luck = (1.0, 1.3, 0.8, 1.1, 0.9, 1.2)[load]
+    """Return what a run takes: a load has a speed of its own, which subjects share."""
+    of_load = (1.0, 1.3, 0.8, 1.1, 0.9, 1.2)[load]
     noise = 1 + 0.01 * ((subject * 7 + run * 3 + load * 5) % 4)
-    return (2.0, 4.0)[subject] * (1.2, 1.0, 1.0)[run] * luck * noise
+    return (2.0, 4.0)[subject] * (1.2, 1.0, 1.0)[run] * of_load * noise
 
 
 def samples(loads: int = LOADS) -> SampleArray:

@@ -231,11 +231,6 @@ def test_json_has_segments_and_changes(page: Page) -> None:
     assert fall["end"]["ratio"] == pytest.approx(truth, rel=0.05)
 
 
-def test_a_winner_is_not_looked_for_and_not_doubted(page: Page) -> None:
-    codes = {each.code for each in (*page.alerts, *page.footnotes)}
-    assert "control-noisy" not in codes
-
-
 def test_a_control_that_differs_from_itself_stands_before_the_headline() -> None:
     run = a_history()
     truth = {**TRUTH, **{("control", step.name): 0.7 for step in run.steps}}

@@ -316,15 +316,3 @@ def test_a_metric_that_was_not_measured_is_not_shown() -> None:
     assert "CPU time, held-out" in titles
     assert not [title for title in titles if "nstructions" in title]
     assert titled(odd_page("throughput only"), "Other metrics") is None
-
-
-@pytest.mark.parametrize("shown", [0, 1, -1])
-def test_every_row_has_a_cell_for_every_column(shown: int) -> None:
-    page = a_page(Shape(blocks=4))
-    table = (
-        page.summary,
-        *tables_of(page, "groups"),
-        *tables_of(page, "steps"),
-        *tables_of(page, "subjects"),
-    )[shown]
-    assert {len(row.cells) for row in table.rows} == {len(table.columns)}

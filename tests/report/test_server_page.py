@@ -439,9 +439,11 @@ def test_steps_are_in_the_run_s_order_within_their_group(server: Page) -> None:
     assert points == sorted(points, key=order.index)
 
 
-def test_every_row_of_every_table_has_a_cell_for_every_column(server: Page, sweep: Page) -> None:
-    for page in (server, sweep):
-        for table in (*every_table(page), *every_table(page, brief=True), *_in_other_metrics(page)):
+def test_every_row_of_every_table_has_a_cell_for_every_column(
+    page: Page, server: Page, sweep: Page
+) -> None:
+    for one in (page, server, sweep):
+        for table in (*every_table(one), *every_table(one, brief=True), *_in_other_metrics(one)):
             assert {len(row.cells) for row in table.rows} == {len(table.columns)}
 
 
