@@ -63,7 +63,7 @@ class Context:
     def traceless_session(self) -> contextlib.AbstractContextManager[Session]:
         """Return a session in the home folder; a temporary one stands for a home that is not there.
 
-        It is for commands that only look.
+        It is for commands that have no use for a home that is not there.
         """
         return open_traceless_session(self.home)
 
