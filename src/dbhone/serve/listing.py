@@ -13,7 +13,7 @@ from dbhone.measurement.invocation_rows import Progress
 from dbhone.measurement.record import Run
 from dbhone.measurement.run_state import REASONS, State
 from dbhone.measurement.store import RunSummary
-from dbhone.report.nothing_measured import way_on
+from dbhone.report.resuming import how_to_continue
 from dbhone.units import count_of, duration, exact_percent
 
 PER_PAGE = 20
@@ -126,11 +126,11 @@ def doing(
             ready = f"Preparing: {len(run.subjects)} of {declared} ready so far."
             return ready if activity is None else f"{ready} Now: {_now(activity, now)}."
         case State.CUT_OFF:
-            return f"The process that executed it has died. {way_on(run)}"
+            return f"The process that executed it has died. {how_to_continue(run)}"
         case State.INTERRUPTED:
-            return f"It was interrupted. {way_on(run)}"
+            return f"It was interrupted. {how_to_continue(run)}"
         case State.FAILED:
-            return f"It failed: {run.error or 'no reason was kept'}. {way_on(run)}"
+            return f"It failed: {run.error or 'no reason was kept'}. {how_to_continue(run)}"
     return f"It is complete: {REASONS.get(run.stopped_by or '', 'no reason was kept')}."
 
 

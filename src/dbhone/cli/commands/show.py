@@ -15,7 +15,7 @@ from dbhone.measurement.invocation_rows import Progress
 from dbhone.measurement.record import Run
 from dbhone.measurement.run_state import REASONS, State, state_of
 from dbhone.report.findings import findings_of
-from dbhone.report.nothing_measured import way_on
+from dbhone.report.resuming import how_to_continue
 from dbhone.units import duration, exact_percent, size
 
 
@@ -37,7 +37,7 @@ def command(context: Context, run: str) -> None:
     for warning in warnings:
         label = "warning" if warning.code in CONTROL_CODES else "note"
         out.print(labelled(label, warning.text))
-    following = "" if state is State.RUNNING else way_on(chosen_run)
+    following = "" if state is State.RUNNING else how_to_continue(chosen_run)
     if following:
         out.print(following)
     elif progress.blocks:
