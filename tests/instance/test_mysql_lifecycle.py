@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbhone.dbms._mysql_time_zones import time_zone_statements
 from dbhone.dbms.base_server import SizingHints
 from dbhone.errors import ServerError
 from tests.files import put
@@ -165,6 +166,7 @@ def test_a_data_directory_is_made_of_the_servers_own_statements(
         "USE mysql;",
         f"-- {share}/{family}_system_tables.sql",
         f"-- {share}/{family}_system_tables_data.sql",
+        *(f"{statement};" for statement in time_zone_statements()),
         "CREATE DATABASE sbtest;",
     ]
 

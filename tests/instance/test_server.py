@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -20,6 +21,7 @@ from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import MachineError, ServerError
 from dbhone.home import Home
 from dbhone.instance import data
+from dbhone.instance.client import connect
 from dbhone.instance.place import remove_place
 from dbhone.session import Session, open_session
 from tests.foundation.processes import is_running, wait_until_gone
@@ -62,6 +64,20 @@ def test_a_server_starts_answers_and_stops(machine: Machine) -> None:
 
 
 @integration
+def test_a_server_knows_time_zones_by_their_names(machine: Machine) -> None:
+    noon, names = "2024-07-01 12:00:00", ("UTC", "Europe/Berlin")
+    questions = {
+        "postgresql": "SELECT (timestamp '{0}' AT TIME ZONE '{1}' AT TIME ZONE '{2}')::text",
+        "mariadb": "SELECT CAST(CONVERT_TZ('{0}', '{1}', '{2}') AS CHAR)",
+    }
+    question = questions[machine.dbms.name].format(noon, *names)
+    setting = {"postgresql": "timezone", "mariadb": "default_time_zone"}[machine.dbms.name]
+    server = machine.server(machine.made(), **{setting: names[1]})
+    with server, contextlib.closing(connect(server.endpoint)) as client:
+        ((answer,),) = client.ask(question)
+    assert answer == "2024-07-01 14:00:00"
+
+
 def test_a_server_is_private(machine: Machine) -> None:
     place = machine.made()
     account = place.tenant.account

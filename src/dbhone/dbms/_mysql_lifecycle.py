@@ -16,6 +16,7 @@ from dbhone.dbms._modules import MYSQL_MODULES, MYSQL_THREADS
 from dbhone.dbms._mysql_cnf import DATA_SETTINGS, OWN_FILES, OWN_PREFIXES, read_cnf, unskipped
 from dbhone.dbms._mysql_counters import SOURCES, WAITS
 from dbhone.dbms._mysql_protocol import MYSQL
+from dbhone.dbms._mysql_time_zones import time_zone_statements
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.dbms.base_server import (
     Installation,
@@ -133,7 +134,8 @@ class MysqlLife(ServerDbms):
     ) -> tuple[Program, ...]:
         """Return the server in the mode in which it only reads statements, and the statements.
 
-        They are those that its install script would feed it, less the texts of HELP.
+        They are those that its install script would feed it, less the texts of HELP, and the time
+        zones.
         """
         argv = (
             *command(installation, "--no-defaults"),
@@ -152,6 +154,7 @@ class MysqlLife(ServerDbms):
                 "CREATE DATABASE mysql;",
                 "USE mysql;",
                 *texts,
+                *(f"{statement};" for statement in time_zone_statements()),
                 f"CREATE DATABASE {DATABASE};",
                 "",
             )

@@ -12,6 +12,7 @@ from dbhone.dbms._compatibility import edits_of
 from dbhone.dbms._mysql_cmake import make_recipe, takes_profiles
 from dbhone.dbms._mysql_libraries import ssl_programs
 from dbhone.dbms._mysql_lifecycle import DATABASE, MysqlLife, command, options
+from dbhone.dbms._mysql_time_zones import time_zone_statements
 from dbhone.dbms._mysql_tree import Vendor, gpl_2, version_of
 from dbhone.dbms.base import BuildRequest, Edit, Recipe
 from dbhone.dbms.base_server import Installation, InstanceDir, Program, Settings, Takeover
@@ -115,7 +116,8 @@ class MysqlServer(MysqlLife):
             "--init-file=/dev/stdin",
             *options(settings),
         )
-        statements = "".join(f"{statement};\n" for statement in _statements(version))
+        asked = (*time_zone_statements(), *_statements(version))
+        statements = "".join(f"{statement};\n" for statement in asked)
         return (Program(argv=argv, stdin=statements, env=installation.environment()),)
 
     def take_over(
