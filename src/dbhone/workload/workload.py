@@ -115,8 +115,14 @@ class Workload:
     @property
     def connections(self) -> int:
         """The most clients that a server gets, and some to spare."""
-        tasks = self.tasks((*self.suite.measurable(), *self.suite.warm_ups()))
-        threads = [task.run.threads for task in tasks if task.run]
+        names = (*self.suite.measurable(), *self.suite.warm_ups())
+        sets = (self.suite.sets[name] for name in names)
+        threads = [
+            number
+            for declared in sets
+            if isinstance(declared, ServerSet)
+            for number in self._threads_of(declared)
+        ]
         return max((*threads, self.data.loaders)) + self._size.spare_connections
 
     @property
@@ -131,6 +137,9 @@ class Workload:
     def _threads(self) -> tuple[int, ...]:
         return self.scale.threads or self._size.threads
 
+    def _threads_of(self, declared: ServerSet) -> tuple[int, ...]:
+        return (declared.threads,) if declared.threads else self._threads
+
     def _with_largest_threads(self) -> Workload:
         scale = dataclasses.replace(self.scale, threads=(max(self._threads),))
         return dataclasses.replace(self, scale=scale)
@@ -141,7 +150,7 @@ class Workload:
             yield Task(set=name, size=declared.sizes[self.scale.size], seed=self._first_seed)
             return
         several = len(self._threads) > 1
-        for threads in (declared.threads,) if declared.threads else self._threads:
+        for threads in self._threads_of(declared):
             run = ClientRun(
                 job=self.server_driver.job(declared.own),
                 threads=threads,

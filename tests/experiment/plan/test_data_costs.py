@@ -9,8 +9,7 @@ import pytest
 from dbhone.dbms.base_server import load_server_dbms
 from dbhone.experiment.plan.data_costs import DataEstimator
 from dbhone.experiment.plan.plan import DataCost
-from dbhone.experiment.target.server_pool import data_name
-from dbhone.files import digest_of_file
+from dbhone.experiment.target.server_pool import data_name, identity_of
 from dbhone.instance.data_facts import DataFacts, note_load
 from dbhone.session import Session
 from dbhone.workload.task import Scale
@@ -65,10 +64,10 @@ def test_data_that_is_far_smaller_tells_nothing(session: Session) -> None:
 
 def test_kept_data_is_not_loaded_again_where_the_version_is_known(session: Session) -> None:
     workload = Workload(name=SUITE, scale=SMOKE)
-    driver, content = workload.server_driver, workload.data
-    scripts = [digest_of_file(path) for path in driver.load_scripts(content)]
+    content = workload.data
+    identity = identity_of(workload.server_driver, content)
     name = data_name(
-        load_server_dbms("mysql"), "8.0.45", (), driver, content, scripts, source=SOURCE
+        load_server_dbms("mysql"), "8.0.45", (), identity, seed=content.seed, source=SOURCE
     )
     keep(session, name, content.volume, 5.0, 0.5)
     assert cost(session).load.done

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,14 +18,18 @@ from dbhone.compilation.manifest import KeptFile
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base_server import Installation, ServerDbms
 from dbhone.dbms.base_settings import RequestedSetting
-from dbhone.errors import ServerError
+from dbhone.errors import ServerError, UsageError
 from dbhone.experiment.target.order import BlockSeed
 from dbhone.experiment.target.server_pool import ServerPool, ServerSpec, loading_settings
+from dbhone.instance import data
 from dbhone.instance.client import connect
 from dbhone.instance.programs import installation_of
+from dbhone.instance.server import Server
+from dbhone.instance.settings import ResolvedSettings
 from dbhone.session import Session
 from dbhone.workload import suite as suites
-from dbhone.workload.task import Scale
+from dbhone.workload.drivers import replay
+from dbhone.workload.task import Scale, Task
 from dbhone.workload.workload import Workload
 from tests.capture.written_logs import GOLDEN
 from tests.compilation.plain_build import plain_build
@@ -145,6 +150,77 @@ def pool_with(session: Session, dump: Path, folder: Path, protocol: str = "mysql
     scale = Scale(size="smoke", data={"dump": str(dump)})
     replayed = Workload(name=str(workload), scale=scale)
     return ServerPool(session, replayed, lambda _: None)
+
+
+def test_a_dump_that_is_written_anew_is_not_loaded_beside_what_servers_have(
+    session: Session, tmp_path: Path
+) -> None:
+    dump = tmp_path / "shop.sql"
+    dump.write_text("CREATE TABLE orders (id int);\n")
+    pool, spec = pool_with(session, dump, tmp_path), pretended_server("10.11.6")
+    kept = session.home.data / pool._key(spec, pool.clients.data)
+    (kept / "data").mkdir(parents=True)
+    dump.write_text("CREATE TABLE orders (id int, name text);\n")
+
+    assert pool._kept_data(spec) == data.Saved(kept)
+    with pytest.raises(UsageError, match=r"changed while hone ran: shop\.sql"):
+        pool._kept_data(pretended_server("10.6.25"))
+
+
+def refused(folder: Path) -> None:
+    raise UsageError(f"a running server uses {folder}")
+
+
+def test_a_data_directory_may_be_used_again_once_its_copy_is_kept(
+    open_session_home: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skip_without_account(open_session_home)
+    session = open_session_home
+    folder = tmp_path / "mysql"
+    folder.mkdir()
+    (folder / "ibdata1").write_bytes(b"rows")
+    workload = workload_of(tmp_path, "mysql", [[("text", "SELECT 1", [])]])
+    scale = Scale(size="smoke", data={"folder": str(folder), "database": "shop"})
+    pool = ServerPool(session, Workload(name=str(workload), scale=scale), lambda _: None)
+    spec = pretended_server("10.11.6")
+    (session.home.data / pool._key(spec, pool.clients.data) / "data").mkdir(parents=True)
+    monkeypatch.setattr(
+        "dbhone.instance.settings.choose", lambda *_, **__: ResolvedSettings(values={})
+    )
+    monkeypatch.setattr(Server, "__enter__", lambda server: server)
+    monkeypatch.setattr(Server, "__exit__", lambda *_: None)
+    monkeypatch.setattr(replay, "check_unused", refused)
+    driven: list[str] = []
+
+    def drive(_: Server, task: Task) -> SimpleNamespace:
+        driven.append(task.set)
+        return SimpleNamespace(require_report=lambda: None)
+
+    monkeypatch.setattr(pool.clients, "drive", drive)
+    with pool.running(spec) as server:
+        pool.clients.warm_up(server, BlockSeed())
+    assert len(driven) > 0
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(shutil.which("sysbench") is None, reason="sysbench is not installed")
+def test_a_dump_that_is_written_anew_changes_no_data(
+    open_session_home: Session, tmp_path: Path
+) -> None:
+    skip_without_account(open_session_home)
+    dump, spec = tmp_path / "shop.sql", mariadb_with()
+    counts: list[int] = []
+    for word in ("VALUES (1)", "VALUES (1), (2)"):
+        dump.write_text(f"CREATE TABLE orders (id int);\nINSERT INTO orders {word};\n")
+        if not counts:
+            pool = pool_with(open_session_home, dump, tmp_path)
+        with (
+            pool.running(spec) as server,
+            contextlib.closing(connect(server.endpoint)) as client,
+        ):
+            ((count,),) = client.ask("SELECT count(*) FROM sbtest.orders")
+        counts.append(int(str(count)))
+    assert counts == [1, 1]
 
 
 @pytest.mark.integration

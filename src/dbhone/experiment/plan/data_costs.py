@@ -17,8 +17,7 @@ from dbhone.dbms.base_server import load_server_dbms
 from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.experiment.declaration.model import Experiment
 from dbhone.experiment.plan.plan import DONE, Cost, DataCost, PlanStep, Train, Verify
-from dbhone.experiment.target.server_pool import data_name
-from dbhone.files import digest_of_file
+from dbhone.experiment.target.server_pool import data_name, identity_of
 from dbhone.home import Home
 from dbhone.instance import data
 from dbhone.instance.data_facts import KeptFacts, disk_size, kept_facts
@@ -60,9 +59,9 @@ class DataEstimator:
         The ``source`` is the digest of its tree, or its reference where there is no tree yet.
         """
         server = load_server_dbms(dbms)
-        driver, content = workload.server_driver, workload.data
-        scripts = [digest_of_file(path) for path in driver.load_scripts(content)]
-        name = data_name(server, version, settings, driver, content, scripts, source=source)
+        content = workload.data
+        identity = identity_of(workload.server_driver, content)
+        name = data_name(server, version, settings, identity, seed=content.seed, source=source)
         kept = data.find(self._home, name) if version else None
         if kept is not None:
             load, size = DONE, disk_size(kept.path)

@@ -35,26 +35,28 @@ _CLIENTS_FOLDER = Path("/")
 class ServerClients:
     """Runs the driver, or a user's program, as clients of servers for one session.
 
-    ``load_scripts`` are the files that decide what data the driver makes.
+    ``data`` is what servers are loaded with, as clients get it. It is looked at here only: a user
+    may write his dump anew during the run, or start the server whose data directory was copied.
     """
 
     def __init__(self, session: Session, workload: Workload, notify: Notify) -> None:
         self.session = session
-        self.workload = workload
         self.driver = workload.server_driver
         self._notify = notify
         self.program = locate_program(self.driver, session, notify)
-        self._materials = self._written_materials()
-        self.load_scripts = self.driver.load_scripts(workload.data)
+        data = workload.data
+        self._materials = self._written_materials(data)
+        self.data = data if self._materials is None else data.with_materials(self._materials)
+        self._warm_ups = workload.warm_up()
         if process.can_enclose():
-            check_readable((*self.load_scripts, *self.driver.readable(workload.data)))
+            check_readable((*self.driver.load_scripts(data), *self.driver.readable(data)))
 
-    def _written_materials(self) -> Path | None:
+    def _written_materials(self, data: DataSet) -> Path | None:
         """Return the folder of the files that clients read, written unless they are kept.
 
         They may have a user's values: where a sandbox shows them, no one else comes to them.
         """
-        materials = self.driver.materials(self.workload.data)
+        materials = self.driver.materials(data)
         if materials is None:
             return None
 
@@ -66,12 +68,6 @@ class ServerClients:
         make_folder(closed, shared=not process.can_enclose())
         name = digest_of([self.driver.name, *materials.what])[:16]
         return self.session.fill_once(closed / name, write)
-
-    @property
-    def data(self) -> DataSet:
-        """The data that servers are loaded with, as clients get it."""
-        data_set = self.workload.data
-        return data_set if self._materials is None else data_set.with_materials(self._materials)
 
     def load(self, server: Server, content: DataSet) -> None:
         """Load the server with data. Raises DriverError, ServerError."""
@@ -199,7 +195,7 @@ class ServerClients:
 
     def warm_up(self, server: Server, seed: BlockSeed) -> None:
         """Fill the server's caches in a block. Raises DriverError if a client fails."""
-        for task in self.workload.warm_up():
+        for task in self._warm_ups:
             self.drive(server, seed.apply_to(task)).require_report()
 
     def check(self, server: Server) -> None:

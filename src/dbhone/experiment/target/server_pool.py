@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
 from dbhone.dbms.base_settings import Origin, RequestedSetting
-from dbhone.errors import ToolError
+from dbhone.errors import ToolError, UsageError
 from dbhone.experiment.target.order import BlockSeed
 from dbhone.experiment.target.server_clients import ServerClients
 from dbhone.files import digest_of_file
@@ -117,12 +117,14 @@ class ServerPool:
         self._notify = notify
         self.clients = ServerClients(session, workload, notify)
         self._held: dict[str, data.Saved] = {}
-        # Part of the key of loaded data, which every start of a server needs.
-        self._scripts = [digest_of_file(path) for path in self.clients.load_scripts]
+        # Asked here only: a user's files may change while the servers run on copies.
+        self._identity = identity_of(self.clients.driver, self.clients.data)
+        self._database = self.clients.data.asked_database
+        self._connections = workload.connections
 
     @property
     def _folder(self) -> DataFolder | None:
-        return self.workload.data.data_folder
+        return self.clients.data.data_folder
 
     @contextlib.contextmanager
     def running(self, spec: ServerSpec, seed: int | None = None) -> Iterator[Server]:
@@ -163,7 +165,7 @@ class ServerPool:
                 levers=spec.levers,
                 counters=spec.counters,
                 # A dump makes its database itself: whoever restores it asks the usual one.
-                database=self.workload.data.asked_database if saved or self._folder else None,
+                database=self._database if saved or self._folder else None,
             )
             with server:
                 yield server
@@ -192,7 +194,7 @@ class ServerPool:
     def _settings_for(self, spec: ServerSpec, place: InstanceDir) -> ResolvedSettings:
         hints = SizingHints(
             cache_bytes=self.workload.cache_bytes,
-            connections=self.workload.connections,
+            connections=self._connections,
             os_cached=self.workload.scale.regime is Regime.OS_CACHED,
         )
         yardstick = Yardstick(memory=memory_for(self._servers), cache=hints.cache_bytes)
@@ -232,14 +234,29 @@ class ServerPool:
             remove_tree(saved.path)
 
     def _key(self, spec: ServerSpec, content: DataSet) -> str:
-        own, driver = spec.installation, self.clients.driver
+        installation = spec.installation
         return data_name(
-            spec.dbms, own.version, spec.settings, driver, content, self._scripts, source=own.source
+            spec.dbms,
+            installation.version,
+            spec.settings,
+            self._identity,
+            seed=content.seed,
+            source=installation.source,
         )
+
+    def _check_unchanged(self) -> None:
+        """Raise UsageError if other data would be loaded now than at the beginning."""
+        content = self.workload.data
+        if identity_of(self.clients.driver, content) != self._identity:
+            raise UsageError(
+                f"what servers are loaded with changed while hone ran: {content.label}",
+                hint="begin a new run, with a copy that nothing writes",
+            )
 
     def _load(
         self, spec: ServerSpec, content: DataSet, keep: Callable[[Path], data.Saved]
     ) -> data.Saved:
+        self._check_unchanged()
         self._notify(f"loading {content.label}")
         began = time.monotonic()
         # Settings that only matter while a server is measured must not decide what is loaded.
@@ -282,7 +299,7 @@ class ServerPool:
             printed = self.clients.verify(server)
             server.stop()
         driver = self.clients.driver
-        refusals = driver.refusals(printed, self.workload.data)
+        refusals = driver.refusals(printed, self.clients.data)
         return VerifiedServer(answers=driver.answers(printed), refusals=refusals)
 
 
@@ -294,23 +311,28 @@ def loading_settings(
     return tuple(setting for setting in settings if dbms.meant(setting.name) in names)
 
 
+def identity_of(driver: ServerDriver, content: DataSet) -> tuple[object, ...]:
+    """Return what tells the data that a driver loads from other data, without the seed."""
+    scripts = [digest_of_file(path) for path in driver.load_scripts(content)]
+    return (driver.name, *content.key, scripts)
+
+
 def data_name(
     dbms: ServerDbms,
     version: str,
     settings: Iterable[RequestedSetting],
-    driver: ServerDriver,
-    content: DataSet,
-    scripts: Sequence[str],
+    identity: Sequence[object],
     *,
+    seed: int | None,
     source: str,
 ) -> str:
-    """Return the name under which loaded data is kept; ``scripts`` are the driver's, as digests.
+    """Return the name under which loaded data is kept, by the ``identity`` of what is loaded.
 
     The ``source`` counts where a version does not tell whose data its servers can read.
     """
-    seed = () if content.seed is None else (content.seed,)
+    seeds = () if seed is None else (seed,)
     own = [[it.name, it.value, it.origin] for it in loading_settings(dbms, settings)]
     is_released = dbms.unreleased is None or dbms.unreleased.search(version) is None
     of_source = () if version and is_released else (source,)
-    parts = [driver.name, *content.key, list(scripts), *seed, *own, *of_source]
+    parts = [*identity, *seeds, *own, *of_source]
     return data.key(dbms.name, version, parts)

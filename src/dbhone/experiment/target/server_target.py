@@ -120,9 +120,10 @@ class ServerTarget(Target):
             counters=job.counters.folder,
             plain=installation_of(dbms, job.plain),
         )
+        tasks = training_tasks(training)
         before: ProfileCounts | None = None
         for number in range(1, _MOST_ITERATIONS + 1):
-            _train_once(pool, spec, training, notify, number)
+            _train_once(pool, spec, training, tasks, notify, number)
             job.counters.gather()
             if not training.workload.chosen:
                 return number
@@ -361,11 +362,12 @@ def _train_once(
     pool: ServerPool,
     spec: ServerSpec,
     training: Training,
+    tasks: Sequence[Task],
     notify: Callable[[str], None],
     number: int,
 ) -> None:
     with pool.running(spec) as server:
-        for task in training_tasks(training):
+        for task in tasks:
             notify(f"training, iteration {number}: {task.set}")
             pool.clients.drive(server, task).require_report()
         if training.command is not None and number == 1:
