@@ -46,6 +46,7 @@ class Pretended(LoggedServer, Connection):
     def __init__(self, file: Path) -> None:
         self._file = file
         self.refused: set[str] = set()
+        self.sockets: tuple[str, ...] = ()
 
     def asked(self) -> list[str]:
         return self._file.read_text().splitlines() if self._file.exists() else []
@@ -68,7 +69,7 @@ class Pretended(LoggedServer, Connection):
         return self
 
     def usual_sockets(self, port: int) -> tuple[str, ...]:
-        return ()
+        return self.sockets
 
     def claim(self, connection: Connection) -> bool:
         return True

@@ -12,7 +12,13 @@ import pytest
 from dbhone.capture import live
 from dbhone.capture.capture import CaptureOptions
 from dbhone.capture.live import capture_live
-from dbhone.capture.servers.base import Connection, NoAnswerError, RefusedError, parse_address
+from dbhone.capture.servers.base import (
+    Address,
+    Connection,
+    NoAnswerError,
+    RefusedError,
+    parse_address,
+)
 from dbhone.errors import MachineError, UsageError
 from dbhone.home import Home
 from tests.capture.addresses import address_of
@@ -77,6 +83,25 @@ def test_a_note_names_the_server_and_what_puts_its_settings_back(
     live.put_back(found, lambda _: None)
     assert pretended.asked()[before:] == [*PUT_BACK, *REMOVE]
     assert not notes(tmp_path)
+
+
+def test_a_server_that_listens_on_its_socket_only_has_its_password_asked_for(
+    pretended: Pretended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connect_to(address: Address, password: str | None) -> Connection:
+        if not address.socket:
+            raise NoAnswerError("connection refused")
+        if password is None:
+            raise RefusedError("a password is wanted")
+        return pretended
+
+    monkeypatch.setattr(pretended, "connect_to", connect_to)
+    monkeypatch.setattr(Path, "is_socket", lambda _: True)
+    pretended.sockets = ("/run/a.sock",)
+    address = parse_address("mysql://me@localhost")
+    assert live._logged_in(address, lambda _: "secret") == (pretended, "secret")
+    with pytest.raises(RefusedError, match="a password is wanted"):
+        live._logged_in(address, lambda _: None)
 
 
 def test_where_the_log_cannot_be_read_nothing_is_switched_on(

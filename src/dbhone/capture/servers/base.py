@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 from abc import ABC, abstractmethod
@@ -157,16 +156,21 @@ class LoggedServer(ABC):
         """Return a connection. Raises NoAnswerError or RefusedError.
 
         For this machine the usual sockets come first, as for the servers' own clients: many servers
-        let an administrator in by no other way.
+        let an administrator in by no other way. A refusal by a socket is told where the network
+        does not answer: some servers listen on their socket only.
         """
+        sockets: list[str] = []
         if address.is_local and not address.socket:
-            for socket in self.usual_sockets(address.port):
-                if Path(socket).is_socket():
-                    with contextlib.suppress(MachineError):
-                        return self.connect_to(
-                            dataclasses.replace(address, socket=socket), password
-                        )
-        return self.connect_to(address, password)
+            usual = self.usual_sockets(address.port)
+            sockets = [socket for socket in usual if Path(socket).is_socket()]
+        failures: list[MachineError] = []
+        for socket in (*sockets, address.socket):
+            try:
+                return self.connect_to(dataclasses.replace(address, socket=socket), password)
+            except MachineError as error:
+                failures.append(error)
+        refusals = [error for error in failures if isinstance(error, RefusedError)]
+        raise (refusals or failures)[-1]
 
     @abstractmethod
     def connect_to(self, address: Address, password: str | None) -> Connection:
