@@ -511,6 +511,36 @@ def test_an_error_belongs_to_no_statement_that_has_succeeded(tmp_path: Path) -> 
     ]
 
 
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("BEGIN", *["SELECT 1"] * 10_001, "COMMIT"),
+        ("BEGIN", *["SELECT 1"] * 10_002, "COMMIT"),
+        ("COMMIT",),
+    ],
+)
+@pytest.mark.parametrize(
+    "later", ["LOG:  duration: 1.000 ms", "ERROR:  it failed\n{moment}STATEMENT:  {sql}"]
+)
+def test_what_comes_of_a_statement_that_is_left_out_is_not_counted(
+    tmp_path: Path, texts: tuple[str, ...], later: str
+) -> None:
+    moment = "2026-05-04 10:20:30.000 UTC [1] "
+    asked = "".join(
+        f"{moment}LOG:  statement: {sql}\n{moment}{later.format(moment=moment, sql=sql)}\n"
+        for sql in (*texts, "SELECT 1", "BEGIN", "SELECT 1", "COMMIT")
+    )
+    found, sessions = captured(tmp_path, asked)
+    kept = [one for session in sessions for own in session for one in own]
+    assert [one.sql for one in kept] == ["SELECT 1", "BEGIN", "SELECT 1", "COMMIT"]
+    counted = {each.text: each for each in found.header.templates if each.executions}
+    assert sum(each.executions for each in counted.values()) == len(kept)
+    took = sum(each.microseconds for each in found.header.templates)
+    errors = sum(each.errors for each in found.header.templates)
+    assert (took, errors) == ((4_000, 0) if "duration" in later else (0, 4))
+    assert sum(found.header.left_out.values()) == len(texts)
+
+
 _AT = "2026-05-04 10:20:30.000 UTC"
 _JSON = f'{{"timestamp":"{_AT}","session_id":"a.1","error_severity":'
 _CANCELED = "canceling statement due to statement timeout"

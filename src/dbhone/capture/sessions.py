@@ -45,6 +45,8 @@ class _Statement:
     values: Sequence[Value]
     size: int = 0
     failed: int = 0
+    counted: bool = True
+    """Whether the template counts it: what is left out is not counted, whatever comes of it."""
 
     @property
     def is_over(self) -> bool:
@@ -232,7 +234,7 @@ class Sessions:
             last = session.last
         if last is not None:
             last.failed = 1
-            last.template.errors += 1
+            last.template.errors += last.counted
 
     def canceled(self, key: str, sql: str | None) -> None:
         """Take that the server ended a statement: a replay would execute it to its end."""
@@ -262,7 +264,7 @@ class Sessions:
         last = session.last if session is not None else None
         if session is not None and last is not None and last.microseconds is None:
             last.microseconds = duration + session.ahead
-            last.template.microseconds += last.microseconds
+            last.template.microseconds += last.microseconds if last.counted else 0
             self.counted.took(last.microseconds)
             session.ahead = 0
 
@@ -354,6 +356,7 @@ class Sessions:
 def _uncount(statements: Sequence[_Statement]) -> None:
     """Take back what the templates of statements count of them."""
     for statement in statements:
+        statement.counted = False
         template = statement.template
         template.executions -= 1
         template.errors -= statement.failed
