@@ -11,6 +11,8 @@ from dbhone.dbms.postgresql import Postgresql
 from dbhone.experiment.target.warnings import running_note
 from dbhone.instance.running_settings import RunningSettings, different, with_base_names
 
+MYSQL = Mysql()
+
 
 @pytest.mark.parametrize(
     ("wanted", "running"),
@@ -28,7 +30,7 @@ from dbhone.instance.running_settings import RunningSettings, different, with_ba
     ],
 )
 def test_two_spellings_of_a_value_are_the_same(wanted: str, running: str) -> None:
-    assert different({"x": wanted}, {"x": (running,)}) == {}
+    assert different({"x": wanted}, {"x": (running,)}, MYSQL) == {}
 
 
 @pytest.mark.parametrize(
@@ -41,7 +43,7 @@ def test_two_spellings_of_a_value_are_the_same(wanted: str, running: str) -> Non
     ],
 )
 def test_what_the_server_runs_with_otherwise_is_told(wanted: str, running: str) -> None:
-    differing = different({"x": wanted}, {"x": (running,)})
+    differing = different({"x": wanted}, {"x": (running,)}, MYSQL)
     assert differing == {"x": (wanted, running)}
     note = running_note("rel", differing)
     assert note is not None
@@ -57,24 +59,22 @@ def test_what_the_server_runs_with_otherwise_is_told(wanted: str, running: str) 
     ],
 )
 def test_mysql_tells_some_lists_with_more_words(name: str, wanted: str, running: str) -> None:
-    with_others = Mysql().told_with_others
-    assert different({name: wanted}, {name: (running,)}, {}, with_others) == {}
-    assert name in different({name: running}, {name: (wanted,)}, {}, with_others)
+    assert different({name: wanted}, {name: (running,)}, MYSQL) == {}
+    assert name in different({name: running}, {name: (wanted,)}, MYSQL)
 
 
 def test_what_postgresql_tells_in_another_word_is_the_same() -> None:
-    told_as = Postgresql().told_as
     wanted = {"wal_compression": "true", "wal_buffers": "-1", "wal_level": "Hot_Standby"}
     running = {
         "wal_compression": ("pglz", "pglz"),
         "wal_buffers": ("512", "4MB"),
         "wal_level": ("replica", "replica"),
     }
-    assert different(wanted, running, told_as) == {}
-    assert different({"wal_compression": "lz4"}, running, told_as) == {
+    assert different(wanted, running, Postgresql()) == {}
+    assert different({"wal_compression": "lz4"}, running, Postgresql()) == {
         "wal_compression": ("lz4", "pglz")
     }
-    assert [*different({"wal_buffers": "8MB"}, running, told_as)] == ["wal_buffers"]
+    assert [*different({"wal_buffers": "8MB"}, running, Postgresql())] == ["wal_buffers"]
 
 
 def test_a_footnote_names_a_limit_of_open_files_that_is_too_low() -> None:
@@ -87,31 +87,35 @@ def test_what_the_server_says_of_what_it_was_given_is_kept() -> None:
     asked = RunningSettings(
         given={"loose_x": "1GB", "y": "2", "skip_z": ""},
         told={"x": ("131072", "1GB"), "y": ("1",), "other": ("3",)},
+        dbms=MYSQL,
     )
     assert asked.values == {"loose_x": "1GB", "y": "1"}
     assert asked.not_taken == {"y": ("2", "1")}
 
 
 def test_one_fitting_spelling_is_enough_and_what_is_not_told_is_no_difference() -> None:
-    assert different({"shared_buffers": "32768"}, {"shared_buffers": ("32768", "256MB")}) == {}
-    assert different({"skip_log_bin": ""}, {"log_bin": ("OFF",)}) == {}
+    assert (
+        different({"shared_buffers": "32768"}, {"shared_buffers": ("32768", "256MB")}, Postgresql())
+        == {}
+    )
+    assert different({"skip_log_bin": ""}, {"log_bin": ("OFF",)}, MYSQL) == {}
     assert running_note("rel", {}) is None
 
 
 @pytest.mark.parametrize("unit", ["", "kB", "s"])
 def test_a_number_of_thousands_of_digits_is_no_number(unit: str) -> None:
     endless = "9" * 5000 + unit
-    assert different({"x": endless}, {"x": (endless,)}) == {}
-    assert different({"x": "1"}, {"x": (endless,)}) == {"x": ("1", endless)}
+    assert different({"x": endless}, {"x": (endless,)}, MYSQL) == {}
+    assert different({"x": "1"}, {"x": (endless,)}, MYSQL) == {"x": ("1", endless)}
 
 
 @given(st.text(max_size=12))
 def test_every_value_is_like_itself(value: str) -> None:
-    assert different({"x": value}, {"x": (value,)}) == {}
+    assert different({"x": value}, {"x": (value,)}, MYSQL) == {}
 
 
 def test_a_log_that_is_on_has_the_name_that_it_was_given() -> None:
     told = with_base_names({"log_bin": ("ON",), "log_bin_basename": ("/data/binlog",)})
-    assert different({"log_bin": "binlog"}, told) == {}
-    assert different({"log_bin": "on"}, told) == {}
-    assert different({"log_bin": "other"}, told) == {"log_bin": ("other", "ON")}
+    assert different({"log_bin": "binlog"}, told, MYSQL) == {}
+    assert different({"log_bin": "on"}, told, MYSQL) == {}
+    assert different({"log_bin": "other"}, told, MYSQL) == {"log_bin": ("other", "ON")}

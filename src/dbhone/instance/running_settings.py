@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
 
+from dbhone.dbms.base_server import ServerDbms
 from dbhone.dbms.base_settings import LOOSE
 from dbhone.instance.client import connect
 from dbhone.instance.server import Server
@@ -30,15 +30,11 @@ _WORDS = {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningSettings:
-    """The settings that a server was ``given``, and how it spells those that it tells.
-
-    ``told_as`` and ``told_with_others`` are those of its ``ServerDbms``.
-    """
+    """The settings that a server was ``given``, and how it spells those that it tells."""
 
     given: Mapping[str, str]
     told: Mapping[str, tuple[str, ...]]
-    told_as: Mapping[tuple[str, str], str | None] = field(default_factory=dict)
-    told_with_others: frozenset[str] = frozenset()
+    dbms: ServerDbms
 
     @property
     def values(self) -> dict[str, str]:
@@ -49,7 +45,7 @@ class RunningSettings:
     @property
     def not_taken(self) -> dict[str, tuple[str, str]]:
         """Those that it runs with otherwise: as given, as it says."""
-        return different(self.given, self.told, self.told_as, self.told_with_others)
+        return different(self.given, self.told, self.dbms)
 
 
 def ask(server: Server, names: Iterable[str]) -> RunningSettings:
@@ -63,8 +59,7 @@ def ask(server: Server, names: Iterable[str]) -> RunningSettings:
     return RunningSettings(
         given={name: server.values[name] for name in names if name in server.values},
         told=with_base_names(told),
-        told_as=server.dbms.told_as,
-        told_with_others=server.dbms.told_with_others,
+        dbms=server.dbms,
     )
 
 
@@ -81,24 +76,19 @@ def with_base_names(told: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str,
 
 
 def different(
-    given: Mapping[str, str],
-    running: Mapping[str, tuple[str, ...]],
-    told_as: Mapping[tuple[str, str], str | None] = MappingProxyType({}),
-    told_with_others: frozenset[str] = frozenset(),
+    given: Mapping[str, str], running: Mapping[str, tuple[str, ...]], dbms: ServerDbms
 ) -> dict[str, tuple[str, str]]:
-    """Return the settings that differ; ``running`` has the spellings of each one's value.
-
-    ``told_as`` and ``told_with_others`` are those of the ``ServerDbms``.
-    """
+    """Return the settings that differ; ``running`` has the spellings of each one's value."""
 
     def same(setting: str, value: str, spelling: str) -> bool:
         meanings = _meanings(value)
+        told_as = dbms.told_as
         others = {told_as[setting, word] for word in meanings if (setting, word) in told_as}
         if None in others or not (meanings | others).isdisjoint(_meanings(spelling)):
             return True
         # A server may tell a list in an order of its own.
         words, told = _words(value), _words(spelling)
-        return words <= told if setting in told_with_others else words == told
+        return words <= told if setting in dbms.told_with_others else words == told
 
     return {
         name: (value, spellings[-1])

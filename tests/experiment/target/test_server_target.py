@@ -8,6 +8,7 @@ from typing import cast
 
 import pytest
 
+from dbhone.dbms.mysql import Mysql
 from dbhone.errors import ServerError
 from dbhone.experiment.declaration.load import parse
 from dbhone.experiment.execution.recorder import RunRecorder
@@ -38,7 +39,9 @@ def test_a_server_that_runs_alone_has_the_part_of_the_memory_that_it_is_measured
 def test_a_server_that_did_not_answer_is_asked_again_for_what_it_took(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    answers = iter((ServerError("it does not answer"), RunningSettings(given={}, told={})))
+    answers = iter(
+        (ServerError("it does not answer"), RunningSettings(given={}, told={}, dbms=Mysql()))
+    )
     kept: list[str] = []
 
     def ask(*_: object) -> RunningSettings:
