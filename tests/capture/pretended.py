@@ -38,7 +38,6 @@ class Pretended(LoggedServer, Connection):
     What it was asked stands in a file, since a watcher asks from a process of its own.
     """
 
-    protocol = "mysql"
     port = 3306
     database = ""
     logged = b"2026-05-04T10:20:30.000000Z\t    8 Query\tSELECT 1\n"

@@ -14,7 +14,7 @@ from dbhone.capture.capture import CaptureOptions, capture
 from dbhone.capture.logs.base import DRAWER as LOGS
 from dbhone.capture.logs.base import LogFormat
 from dbhone.capture.servers.base import DRAWER as SERVERS
-from dbhone.capture.servers.base import load_server, parse_address
+from dbhone.capture.servers.base import parse_address
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import DRAWER as TRANSFORMS
 from dbhone.compilation.transforms.base import CompilerFamily, Pass, Transform
@@ -132,9 +132,8 @@ def request_for(driver: Driver, folder: Path) -> DriverRequest:
 
 @pytest.mark.parametrize("name", registry.names(LOGS))
 class TestLogFormat:
-    def test_its_name_is_its_files_and_an_empty_log_is_none(self, name: str) -> None:
+    def test_an_empty_log_is_none_of_it(self, name: str) -> None:
         found = registry.load(LOGS, name, LogFormat, what="log format")
-        assert found.name == name
         assert found.title
         assert found.protocol in {"mysql", "postgresql"}
         assert found.score("\n") == 0
@@ -142,9 +141,6 @@ class TestLogFormat:
 
 @pytest.mark.parametrize("name", registry.names(SERVERS))
 class TestLoggedServer:
-    def test_its_name_is_that_of_its_protocol(self, name: str) -> None:
-        assert load_server(name).protocol == name
-
     def test_a_password_in_its_address_is_refused(self, name: str) -> None:
         with pytest.raises(UsageError, match="password"):
             parse_address(f"{name}://me:secret@host/shop")

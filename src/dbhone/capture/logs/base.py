@@ -108,7 +108,6 @@ class LogFormat:
     the user gave, None if there is none. It raises UsageError for a log that cannot be read.
     """
 
-    name: str
     title: str
     protocol: str
     beginning: re.Pattern[str]

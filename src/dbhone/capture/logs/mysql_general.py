@@ -75,7 +75,6 @@ class GeneralReader(MysqlRecordReader):
 
 
 PLUGIN = LogFormat(
-    name="mysql-general",
     title="the general log of MySQL or MariaDB",
     protocol="mysql",
     beginning=_START,

@@ -103,7 +103,6 @@ class SlowReader(MysqlRecordReader):
 
 
 PLUGIN = LogFormat(
-    name="mysql-slow",
     title="the slow log of MySQL or MariaDB",
     protocol="mysql",
     beginning=_START,

@@ -58,7 +58,6 @@ def _unquoted(text: str) -> str:
 
 
 PLUGIN = LogFormat(
-    name="postgresql-csv",
     title="PostgreSQL's csvlog",
     protocol="postgresql",
     beginning=_BEGINNING,

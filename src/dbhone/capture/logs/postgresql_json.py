@@ -59,7 +59,6 @@ class JsonReader(LogReader):
 
 
 PLUGIN = LogFormat(
-    name="postgresql-json",
     title="PostgreSQL's jsonlog",
     protocol="postgresql",
     beginning=_BEGINNING,

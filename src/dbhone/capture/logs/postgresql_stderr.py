@@ -218,7 +218,6 @@ def _fitting(prefix: str, head: str) -> int:
 
 
 PLUGIN = LogFormat(
-    name="postgresql-stderr",
     title="PostgreSQL's log to stderr",
     protocol="postgresql",
     beginning=_LINE,

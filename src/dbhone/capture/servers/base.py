@@ -143,7 +143,6 @@ class LoggingStatements:
 class LoggedServer(ABC):
     """How servers of one protocol are asked to log."""
 
-    protocol: str
     port: int
     database: str
     """The database to log in to where the user names none."""

@@ -130,7 +130,6 @@ class _Table(ServerLog):
 class MysqlServer(LoggedServer):
     """How MySQL and MariaDB are asked to log."""
 
-    protocol = "mysql"
     port = 3306
     database = ""
 

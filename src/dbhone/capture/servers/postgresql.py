@@ -181,7 +181,6 @@ def _log_of_cluster(connection: Connection) -> str:
 class PostgresqlServer(LoggedServer):
     """How PostgreSQL is asked to log."""
 
-    protocol = "postgresql"
     port = 5432
     database = "postgres"
 
