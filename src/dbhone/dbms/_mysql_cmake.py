@@ -39,7 +39,6 @@ from dbhone.dbms._cmake import (
 from dbhone.dbms._compatibility import needs_of
 from dbhone.dbms._mysql_libraries import boost_options, ssl_options
 from dbhone.dbms._mysql_options import server_only, sets_of
-from dbhone.dbms._mysql_tree import text_of
 from dbhone.dbms.base import (
     Artifact,
     BuildRequest,
@@ -49,6 +48,7 @@ from dbhone.dbms.base import (
     ProfileOptions,
     Recipe,
 )
+from dbhone.files import text_if_there
 
 _FPROFILE = Path("cmake/fprofile.cmake")
 _LAUNCHER = Path("scripts/invoke-with-relative-paths.pl")
@@ -112,7 +112,7 @@ def _is_new(tree: Path) -> bool:
 
 def _server(tree: Path) -> Path:
     """Return where the tree's CMake puts the server in the build folder."""
-    text = text_of(tree / "cmake" / "mysql_add_executable.cmake")
+    text = text_if_there(tree / "cmake" / "mysql_add_executable.cmake")
     together, beside = _SERVERS
     return together if together.parent.name in text else beside
 
@@ -155,7 +155,7 @@ def _standard(tree: Path) -> tuple[str, ...]:
     In the first versions of 8.0 they name it for another type of build only.
     """
     script = tree / "cmake" / "build_configurations" / "compiler_options.cmake"
-    match = re.search(r"-std=(?:c|gnu)\+\+\w+", text_of(script))
+    match = re.search(r"-std=(?:c|gnu)\+\+\w+", text_if_there(script))
     return (match[0],) if match else ()
 
 
@@ -176,7 +176,7 @@ def _guidance(request: BuildRequest) -> tuple[tuple[str, ...], frozenset[str]]:
     if guidance is None or not takes_profiles(request.tree):
         return (), frozenset()
     option = "FPROFILE_GENERATE" if guidance.pass_ is ProfileMode.GENERATE else "FPROFILE_USE"
-    options_of_profile = _profile_flags(guidance, text_of(request.tree / _FPROFILE))
+    options_of_profile = _profile_flags(guidance, text_if_there(request.tree / _FPROFILE))
     return (f"-D{option}=ON", f"-DFPROFILE_DIR={guidance.place}"), options_of_profile
 
 

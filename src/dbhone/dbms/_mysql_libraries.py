@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from dbhone.dbms._cmake import is_given
-from dbhone.dbms._mysql_tree import text_of
 from dbhone.dbms.base import LIBRARIES_VARIABLE, BuildRequest
 from dbhone.errors import SourceError
+from dbhone.files import text_if_there
 
 SSL_OPTION = "WITH_SSL"
 _TOP = Path("CMakeLists.txt")
@@ -47,21 +47,21 @@ def ssl_options(request: BuildRequest) -> tuple[str, ...]:
 def ssl_programs(tree: Path) -> tuple[str, ...]:
     """Return the programs that a tree calls to take an OpenSSL that is not the machine's."""
     foreign = _knows_only_one(tree) and not _brings_its_own(tree) and not _is_one(_MACHINE)
-    return ("patchelf",) if foreign and "PATCHELF_EXECUTABLE" in text_of(tree / _TOP) else ()
+    return ("patchelf",) if foreign and "PATCHELF_EXECUTABLE" in text_if_there(tree / _TOP) else ()
 
 
 def _brings_its_own(tree: Path) -> bool:
     """Return whether the tree's own library can be asked for: MyRocks' has it and takes others."""
-    return (tree / _BUNDLE).is_file() and '"bundled"' in text_of(tree / _SSL_SCRIPT)
+    return (tree / _BUNDLE).is_file() and '"bundled"' in text_if_there(tree / _SSL_SCRIPT)
 
 
 def _knows_only_one(tree: Path) -> bool:
-    text = text_of(tree / _SSL_SCRIPT)
+    text = text_if_there(tree / _SSL_SCRIPT)
     return bool(_WANTS_ONE.search(text)) and not _TAKES_THREE.search(text)
 
 
 def _is_one(prefix: Path) -> bool:
-    return bool(_ONE.search(text_of(prefix / _HEADER)))
+    return bool(_ONE.search(text_if_there(prefix / _HEADER)))
 
 
 BOOST_OPTION = "WITH_BOOST"
@@ -75,7 +75,7 @@ _NUMBER = re.compile(r"^#define\s+BOOST_VERSION\s+(\d+)", re.MULTILINE)
 
 def required_version(tree: Path) -> str | None:
     """Return the version that a tree wants, such as ``boost_1_77_0``; None if it wants none."""
-    match = _WANTED.search(text_of(tree / _BOOST_SCRIPT))
+    match = _WANTED.search(text_if_there(tree / _BOOST_SCRIPT))
     return match[1] if match else None
 
 
@@ -89,7 +89,7 @@ def boost_options(request: BuildRequest) -> tuple[str, ...]:
     name = required_version(request.tree)
     if name is None:
         return ()
-    if BOOST_OPTION not in text_of(request.tree / _BOOST_SCRIPT):
+    if BOOST_OPTION not in text_if_there(request.tree / _BOOST_SCRIPT):
         return ()  # it takes the one that it brings
     off = "-DDOWNLOAD_BOOST=OFF"
     if is_given(BOOST_OPTION, request.options):
@@ -111,7 +111,7 @@ def boost_options(request: BuildRequest) -> tuple[str, ...]:
 
 def _system_has(name: str) -> bool:
     """Return whether the machine's own headers are of the version called ``name``."""
-    match = _NUMBER.search(text_of(_SYSTEM / _MARK))
+    match = _NUMBER.search(text_if_there(_SYSTEM / _MARK))
     _, major, minor, patch = name.split("_")
     return match is not None and int(match[1]) == int(major) * 100_000 + int(minor) * 100 + int(
         patch

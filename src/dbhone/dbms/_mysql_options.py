@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dbhone.dbms._cmake import Option
-from dbhone.dbms._mysql_tree import text_of
+from dbhone.files import text_if_there
 from dbhone.versions import VersionRange
 
 _NEW = VersionRange(since="8.0")
@@ -80,7 +80,7 @@ def server_only(tree: Path) -> tuple[Option, ...]:
     there, and configuring fails when it was left out. It is left in then, and not built: the server
     does not need it.
     """
-    text = text_of(tree / _ITS_SCRIPT)
+    text = text_if_there(tree / _ITS_SCRIPT)
     stumbles = "RPATH_FOR_PROTOBUF(group_replication" in text and "WITHOUT_GROUP" not in text
     return tuple(
         option for option in _SERVER_ONLY if not (stumbles and option.name == _GROUP_REPLICATION)
@@ -120,5 +120,5 @@ def _psi_switches(tree: Path) -> tuple[Option, ...]:
     too, and 8.0.39 had to be changed to link with it (mdcallag/mytools,
     bench/build/dec23.cmk.patch.mysql).
     """
-    names = _PSI_SWITCH.findall(text_of(tree / _PSI_SCRIPT))
+    names = _PSI_SWITCH.findall(text_if_there(tree / _PSI_SCRIPT))
     return tuple(Option(name=name, value="ON") for name in sorted(names) if name != _PSI_THREAD)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dbhone.dbms.base import Licence
 from dbhone.errors import SourceError
+from dbhone.files import text_if_there
 
 _FILES = ("MYSQL_VERSION", "VERSION")
 """Where a tree says its version; the first since 8.0.27 or so, because C++20 has a <version>."""
@@ -47,11 +48,8 @@ class Identity:
 def identify(tree: Path) -> Identity | None:
     """Return whose tree this is, None if it is not of MySQL's kind."""
     for name in _FILES:
-        file = tree / name
-        if not file.is_file():
-            continue
-        text = file.read_text(encoding="utf-8", errors="replace")
-        fields: dict[str, str] = {key: value.strip() for key, value in _FIELD.findall(text)}
+        said = _FIELD.findall(text_if_there(tree / name))
+        fields: dict[str, str] = {key: value.strip() for key, value in said}
         parts = [fields.get(f"MYSQL_VERSION_{part}", "") for part in _PARTS]
         if all(part.isdigit() for part in parts):
             extra = fields.get("MYSQL_VERSION_EXTRA", "")
@@ -84,11 +82,6 @@ def version_of(tree: Path, vendor: Vendor) -> str:
             hint=f'say dbms = "{found.vendor}"',
         )
     return found.version
-
-
-def text_of(script: Path) -> str:
-    """Return a script's text, empty where the tree has no such script."""
-    return script.read_text(encoding="utf-8", errors="replace") if script.is_file() else ""
 
 
 def gpl_2(*files: str) -> Licence:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from dbhone.dbms._cmake import COPY, COPY_FOLDER
 from dbhone.dbms._mysql_cmake import messages_folder
-from dbhone.dbms._mysql_tree import text_of
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe, load_dbms
+from dbhone.files import text_if_there
 from dbhone.verification.checks._mysql_test_run import MysqlTestRunner, TestFiles
 from dbhone.verification.checks.base import TestJob, TestList, TestPrograms
 from dbhone.verification.outcome import Grade
@@ -97,7 +97,7 @@ def _programs_of(tree: Path) -> dict[str, Path]:
     found = {
         name: script.parent.relative_to(tree)
         for script in tree.rglob("CMakeLists.txt")
-        for name in _ADDED.findall(text_of(script))
+        for name in _ADDED.findall(text_if_there(script))
         if name in _PROGRAMS
     }
     return dict(sorted(found.items()))
