@@ -13,7 +13,6 @@ import re
 from pathlib import Path
 
 from dbhone.dbms._postgresql_deb import deb_recipe
-from dbhone.dbms._postgresql_extensions import DISTRIBUTED, OWN
 from dbhone.dbms._postgresql_lifecycle import PostgresqlLife
 from dbhone.dbms._postgresql_make import STAGED, make_steps
 from dbhone.dbms._postgresql_service import SERVICE
@@ -30,6 +29,20 @@ _VERSION = re.compile(r"^PACKAGE_VERSION='(\d{1,9}[^']*)'$", re.MULTILINE)
 _HINT = "give a whole source tree of PostgreSQL 13 or newer"
 _CONFIGURED = ("config.status", "src/Makefile.global", "src/include/pg_config.h")
 """Made by ``configure`` where it was called. The headers of a tree include the one beside them."""
+_IN_THE_SOURCE = """
+adminpack amcheck autoinc bloom bool_plperl bool_plperlu btree_gin btree_gist citext cube dblink
+dict_int dict_xsyn earthdistance file_fdw fuzzystrmatch hstore hstore_plperl hstore_plperlu
+hstore_plpython3u insert_username intagg intarray isn jsonb_plperl jsonb_plperlu
+jsonb_plpython3u lo ltree ltree_plpython3u moddatetime old_snapshot pageinspect pg_buffercache
+pg_freespacemap pg_logicalinspect pg_prewarm pg_stat_statements pg_surgery pg_trgm pg_visibility
+pg_walinspect pgcrypto pgrowlocks pgstattuple plperl plperlu plpython3u pltcl pltclu
+postgres_fdw refint seg sslinfo tablefunc tcn tsm_system_rows tsm_system_time unaccent uuid-ossp
+xml2
+"""
+_OWN = frozenset({"plpgsql"})
+"""The extensions of a build by hone's own recipe."""
+_DISTRIBUTED = _OWN | frozenset(_IN_THE_SOURCE.split())
+"""Those that PostgreSQL's own source has, in any version: Debian's rules build all of them."""
 
 
 class Postgresql(PostgresqlLife):
@@ -97,7 +110,7 @@ class Postgresql(PostgresqlLife):
 
     def extensions(self, packaging: str | None) -> frozenset[str]:
         """Return PL/pgSQL; for a build by Debian's rules all that PostgreSQL's source has."""
-        return OWN if packaging is None else DISTRIBUTED
+        return _OWN if packaging is None else _DISTRIBUTED
 
     def recipe(self, request: BuildRequest) -> Recipe:
         """Return the steps: configure, what the server needs, then the server."""
