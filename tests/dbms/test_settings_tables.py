@@ -126,7 +126,3 @@ def test_a_version_is_told_why_it_lacks_a_setting() -> None:
     new = "MySQL has this setting only since 8.0.30"
     assert explain_change(table["innodb_redo_log_capacity"], "8.0.12", "MySQL") == new
     assert explain_change(table["innodb_redo_log_capacity"], "8.0.30", "MySQL") == ""
-
-
-def test_ten_comes_after_nine() -> None:
-    assert numbers("8.0.9") < numbers("8.0.12") < numbers("10.1") < numbers("18")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.versions import age, names_version
+from dbhone.versions import age, names_version, numbers
 
 
 @given(st.permutations(["5.7.9", "5.7.10", "8.0", "8.0.0-dmr", "8.0.0", "8.0.11", "10.1"]))
@@ -16,6 +16,10 @@ def test_age_sorts_numbers_as_numbers_and_what_came_before_a_release_before_it(
     assert sorted(names, key=age) == [
         *("5.7.9", "5.7.10", "8.0", "8.0.0-dmr", "8.0.0", "8.0.11", "10.1")
     ]
+
+
+def test_ten_comes_after_nine() -> None:
+    assert numbers("8.0.9") < numbers("8.0.12") < numbers("10.1") < numbers("18")
 
 
 @pytest.mark.parametrize(

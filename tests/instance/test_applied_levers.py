@@ -102,22 +102,22 @@ def test_huge_pages_are_for_all_servers_that_run_at_once() -> None:
 
 def test_what_levers_bring_is_added_up() -> None:
     words = ("client-cpus=2", "cpus=0-1", "huge-pages", "numa=interleave", "tcmalloc")
-    pulled = applied_levers.apply(words, NEED, OFFER)
-    assert pulled.environment() == {"LD_PRELOAD": "/lib/tc"}
-    assert pulled.whole.prefix == ("/usr/bin/numactl", "--interleave=all")
-    assert pulled.whole.cpus == frozenset({0, 1})
-    assert pulled.whole.client_cpus == frozenset({2})
-    assert dict(pulled.whole.settings) == {"large_pages": "ON"}
+    applied = applied_levers.apply(words, NEED, OFFER)
+    assert applied.environment() == {"LD_PRELOAD": "/lib/tc"}
+    assert applied.whole.prefix == ("/usr/bin/numactl", "--interleave=all")
+    assert applied.whole.cpus == frozenset({0, 1})
+    assert applied.whole.client_cpus == frozenset({2})
+    assert dict(applied.whole.settings) == {"large_pages": "ON"}
     postgresql = dataclasses.replace(NEED, dbms=lives.Postgresql())
-    brought = applied_levers.apply(("huge-pages",), postgresql, OFFER).whole.settings
-    assert dict(brought) == {"huge_pages": "on"}
+    settings = applied_levers.apply(("huge-pages",), postgresql, OFFER).whole.settings
+    assert dict(settings) == {"huge_pages": "on"}
 
 
 def test_no_levers_bring_nothing() -> None:
-    pulled = applied_levers.apply((), NEED, OFFER)
-    assert pulled.environment() == {}
-    assert pulled.whole.cpus is None
-    assert pulled.without_effect(NOTHING) is None
+    applied = applied_levers.apply((), NEED, OFFER)
+    assert applied.environment() == {}
+    assert applied.whole.cpus is None
+    assert applied.without_effect(NOTHING) is None
 
 
 @pytest.mark.parametrize(
@@ -132,25 +132,25 @@ def test_no_levers_bring_nothing() -> None:
 def test_a_lever_that_the_server_does_not_show_had_no_effect(
     word: str, shown: dict[str, object]
 ) -> None:
-    pulled = applied_levers.apply((word,), NEED, OFFER)
-    lever = pulled.without_effect(NOTHING)
+    applied = applied_levers.apply((word,), NEED, OFFER)
+    lever = applied.without_effect(NOTHING)
     assert lever is not None
     assert lever.name == word.partition("=")[0]
     assert lever.remedy
     observed = dataclasses.replace(NOTHING, **shown)  # type: ignore[arg-type]
-    assert pulled.without_effect(observed) is None
+    assert applied.without_effect(observed) is None
 
 
 def test_a_thread_that_left_its_cpus_shows() -> None:
-    pulled = applied_levers.apply(("cpus=0",), NEED, OFFER)
+    applied = applied_levers.apply(("cpus=0",), NEED, OFFER)
     stray = dataclasses.replace(NOTHING, cpus=frozenset({frozenset({0}), frozenset({0, 1})}))
-    assert pulled.without_effect(stray) is not None
+    assert applied.without_effect(stray) is not None
 
 
 def test_huge_pages_for_a_part_of_the_cache_are_not_enough() -> None:
-    pulled = applied_levers.apply(("huge-pages",), NEED, OFFER)
+    applied = applied_levers.apply(("huge-pages",), NEED, OFFER)
     part = dataclasses.replace(NOTHING, huge_bytes=NEED.cache_bytes - 1)
-    assert pulled.without_effect(part) is not None
+    assert applied.without_effect(part) is not None
 
 
 def test_a_survey_tells_of_each_lever_that_a_machine_may_lack() -> None:

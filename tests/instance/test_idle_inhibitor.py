@@ -17,31 +17,31 @@ CPU = min(os.sched_getaffinity(0))
 
 
 def test_a_program_spins_on_each_cpu_yields_to_all_and_ends() -> None:
-    with IdleInhibitor(frozenset({CPU})) as vigil:
-        (pid,) = vigil.pids
+    with IdleInhibitor(frozenset({CPU})) as inhibitor:
+        (pid,) = inhibitor.pids
         assert os.sched_getaffinity(pid) == {CPU}
         assert os.sched_getscheduler(pid) == os.SCHED_IDLE
-        with vigil.watch():
-            while vigil.cpu_seconds() < 0.05:  # as soon as nobody else wants the CPU
+        with inhibitor.watch():
+            while inhibitor.cpu_seconds() < 0.05:  # as soon as nobody else wants the CPU
                 time.sleep(0.01)
         while psutil.Process(pid).status() != psutil.STATUS_STOPPED:
             time.sleep(0.01)
     assert not is_running(pid)
-    assert vigil.pids == ()
-    assert vigil.cpu_seconds() == 0
+    assert inhibitor.pids == ()
+    assert inhibitor.cpu_seconds() == 0
 
 
-def test_a_vigil_over_no_cpus_starts_nothing() -> None:
-    with IdleInhibitor(frozenset()) as vigil, vigil.watch():
-        assert vigil.pids == ()
-        assert vigil.cpu_seconds() == 0
+def test_an_inhibitor_of_no_cpus_starts_nothing() -> None:
+    with IdleInhibitor(frozenset()) as inhibitor, inhibitor.watch():
+        assert inhibitor.pids == ()
+        assert inhibitor.cpu_seconds() == 0
 
 
 def test_what_was_started_ends_when_the_rest_cannot_be_started() -> None:
-    vigil = IdleInhibitor(frozenset({CPU, 100_000}))
+    inhibitor = IdleInhibitor(frozenset({CPU, 100_000}))
     with pytest.raises(ToolError, match="Invalid argument"):
-        vigil.__enter__()
-    assert not any(is_running(pid) for pid in vigil.pids)
+        inhibitor.__enter__()
+    assert not any(is_running(pid) for pid in inhibitor.pids)
 
 
 def test_a_quota_of_cpu_time_is_not_spent_on_it(tmp_path: Path) -> None:

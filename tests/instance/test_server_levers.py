@@ -28,7 +28,7 @@ NEED = LeverContext(value="", dbms=lives.Postgresql(), cache_bytes=1024**2, serv
 def with_levers(
     server: Server, *words: str, context: LeverContext, host: HostCapabilities | None = None
 ) -> Server:
-    """LeverChanges levers, or skip the test where this machine cannot give them."""
+    """Give the server levers, or skip the test where this machine cannot give them."""
     if host is None and (found := applied_levers.refusal(words, context)) is not None:
         pytest.skip(found.reason)
     server.levers = applied_levers.apply(words, context, host)
