@@ -53,7 +53,6 @@ def chunk(text: str, at: float, paused: float = 0.0) -> Chunk:
         data=text.encode(),
         at=at,
         cpu_seconds=at / 2,
-        instructions=None,
         peak_memory_bytes=4096.0,
         paused=paused,
     )

@@ -39,9 +39,7 @@ def request(task: Task) -> DriverRequest:
 
 
 def read(text: str) -> DriverReport:
-    chunk = Chunk(
-        data=text.encode(), at=9.0, cpu_seconds=None, instructions=None, peak_memory_bytes=None
-    )
+    chunk = Chunk(data=text.encode(), at=9.0)
     return PLUGIN.read(request(task_of("mixed", seconds=3)), (chunk,))
 
 

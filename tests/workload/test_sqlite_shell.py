@@ -48,9 +48,7 @@ def request(
 
 
 def read(printed: str, *, verify: bool = False) -> DriverReport:
-    chunk = Chunk(
-        data=printed.encode(), at=0.0, cpu_seconds=None, instructions=None, peak_memory_bytes=9.0
-    )
+    chunk = Chunk(data=printed.encode(), at=0.0, peak_memory_bytes=9.0)
     return PLUGIN.read(request(verify=verify), (chunk,))
 
 

@@ -51,9 +51,7 @@ def request(seconds: float = 1.0, options: dict[str, str] | None = None) -> Driv
 
 
 def read(text: str, seconds: float = 1.0) -> StepResult:
-    chunk = Chunk(
-        data=text.encode(), at=0.0, cpu_seconds=None, instructions=None, peak_memory_bytes=None
-    )
+    chunk = Chunk(data=text.encode(), at=0.0)
     outcome = PLUGIN.read(request(seconds), (chunk,))
     assert outcome.version is None
     assert outcome.verification is None
@@ -130,9 +128,7 @@ def one_event() -> DriverRequest:
 
 
 def read_one_event(text: str) -> StepResult:
-    chunk = Chunk(
-        data=text.encode(), at=0.0, cpu_seconds=None, instructions=None, peak_memory_bytes=None
-    )
+    chunk = Chunk(data=text.encode(), at=0.0)
     (step,) = PLUGIN.read(one_event(), (chunk,)).steps
     return step
 
@@ -170,7 +166,7 @@ def test_a_run_of_several_events_may_end_before_its_seconds_are_over() -> None:
     run = replace(asked.run, events=13)
     asked = replace(asked, task=replace(asked.task, run=run))
     text = printed([(10.0, 13)], seconds=0.13).encode()
-    chunk = Chunk(data=text, at=0.0, cpu_seconds=None, instructions=None, peak_memory_bytes=None)
+    chunk = Chunk(data=text, at=0.0)
     (step,) = PLUGIN.read(asked, (chunk,)).steps
     assert step.operations == 13
     assert step.throughput == pytest.approx(100)
@@ -378,11 +374,6 @@ def test_what_a_set_says_replaces_what_every_set_has() -> None:
     assert "--rand-type=pareto" in words
     assert "--table-size=1" in words
     assert not {"--rand-type=uniform", "--table-size=500"} & set(words)
-
-
-def test_every_set_of_the_suite_can_be_driven(tmp_path: Path) -> None:
-    sets = suites.load("sysbench:micro").measured()
-    assert PLUGIN.sets(sets, tmp_path) == sets
 
 
 def test_what_is_loaded_depends_on_the_scripts_that_load_and_on_those_that_they_use() -> None:

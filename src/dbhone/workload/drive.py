@@ -281,7 +281,6 @@ class _UsageRecorder:
                 data=b"",
                 at=time.monotonic(),
                 cpu_seconds=finished.cpu_seconds,
-                instructions=None,
                 peak_memory_bytes=peaks[-1] if peaks else None,
                 paused=self.paused,
             )

@@ -66,9 +66,9 @@ class Chunk:
 
     data: bytes
     at: float
-    cpu_seconds: float | None
-    instructions: float | None
-    peak_memory_bytes: float | None
+    cpu_seconds: float | None = None
+    instructions: float | None = None
+    peak_memory_bytes: float | None = None
     paused: float = 0.0
 
 
