@@ -284,7 +284,7 @@ def test_the_suite_of_2015_reads_the_columns_that_the_author_quotes() -> None:
     suite = suites.load("hiroi10-2015")
     select = suite.sets["select"]
     assert isinstance(select, suites.ServerSet)
-    assert quoted == [select.own["options"]["columns"], "c"]
+    assert quoted == [select.driver_keys["options"]["columns"], "c"]
     assert f"{POOL} = {suite.server_sizes['full'].cache[suites.Regime.CACHED] >> 30}G" in text
 
 

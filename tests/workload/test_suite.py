@@ -16,9 +16,9 @@ from dbhone.errors import UnknownName
 from dbhone.measurement.record import Group
 from dbhone.workload import suite as suites
 from dbhone.workload.drivers.base import load_driver
-from dbhone.workload.own_suite import SHARED, USED
 from dbhone.workload.suite import NumberedSet, Regime, ServerSet, StepKind
 from dbhone.workload.task import Scale
+from dbhone.workload.users_suite import SHARED, USED
 from dbhone.workload.workload import Workload
 from tests.workload.micro import micro
 
@@ -124,7 +124,7 @@ def test_what_only_fills_caches_is_not_measured() -> None:
 
 @pytest.mark.parametrize("name", MICRO)
 def test_the_name_of_a_microbenchmark_tells_how_many_rows_it_asks_for(name: str) -> None:
-    options = scripted_set(name).own.get("options", {})
+    options = scripted_set(name).driver_keys.get("options", {})
     said = name.partition("=")[2]
     for option in ("range-size", "points"):
         # The updates of his lists always have 10 points.
@@ -136,8 +136,8 @@ def test_a_transaction_that_only_reads_writes_nothing() -> None:
     writing = {"index-updates", "other-updates", "replacements", "every-write"}
     for name in MICRO:
         chosen = scripted_set(name)
-        if chosen.own["script"] == "transaction":
-            writes = bool(writing & set(chosen.own.get("options", {})))
+        if chosen.driver_keys["script"] == "transaction":
+            writes = bool(writing & set(chosen.driver_keys.get("options", {})))
             assert writes == (chosen.group is Group.WRITE), name
 
 
@@ -176,7 +176,7 @@ def test_every_microbenchmark_and_its_script_are_documented() -> None:
     for name in micro().sets:
         short = name.partition("_")[0]
         assert f"`{short}" in text or name.endswith(".warm"), name
-        assert f"| `{scripted_set(name).own['script']}` |" in text, name
+        assert f"| `{scripted_set(name).driver_keys['script']}` |" in text, name
 
 
 def test_hone_knows_every_script_that_a_script_uses() -> None:

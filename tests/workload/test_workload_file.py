@@ -145,7 +145,7 @@ def test_each_kind_of_statement_is_a_set_on_request(workload: Path) -> None:
     for number, part in enumerate(parts):
         declared = suite.sets[part.key]
         assert isinstance(declared, ServerSet)
-        job = PLUGIN.job({name: declared.own[name] for name in ("half", "part")})
+        job = PLUGIN.job({name: declared.driver_keys[name] for name in ("half", "part")})
         assert job == HalfOfWorkload(half=Half.EARLIER, part=number)
 
 

@@ -3,7 +3,7 @@
 A suite is one TOML file: ``suites/speedtest1.toml`` is the suite ``speedtest1``, and
 ``suites/sysbench/micro.toml`` is ``sysbench:micro``. It names the protocols that its driver speaks,
 never a DBMS. ``registry.py`` says how another distribution adds a suite. A suite of the user's is
-such a file, too, and its name is the path (``own_suite.py``).
+such a file, too, and its name is the path (``users_suite.py``).
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from dbhone import registry
 from dbhone.errors import HoneError, UnknownName, UsageError, nearest
 from dbhone.measurement.record import Group
 from dbhone.refusals import Size, in_words
-from dbhone.workload import captured_suite, own_suite
+from dbhone.workload import captured_suite, users_suite
 
 DRAWER = "dbhone.workload.suites"
 _SCRIPTED = "pgbench"
 """The suite whose driver runs a user's script."""
-_OWN_DRIVER = "sysbench"
+_USERS_DRIVER = "sysbench"
 """The driver of users' suites."""
 _MIB = 1024**2
 THREADS_SIGN = "@"
@@ -71,8 +71,8 @@ class _SectionOfDriver(_Section):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     @property
-    def own(self) -> dict[str, Any]:
-        """The driver's own keys."""
+    def driver_keys(self) -> dict[str, Any]:
+        """The keys that are the driver's."""
         return dict(self.model_extra or {})
 
 
@@ -202,7 +202,7 @@ class Suite(_Section):
     """
 
     title: str
-    driver: str = _OWN_DRIVER
+    driver: str = _USERS_DRIVER
     protocols: tuple[str, ...] = ("mysql", "postgresql")
     ordered: bool = False
     fresh_loads: bool = False
@@ -302,14 +302,14 @@ def load(name: str) -> Suite:
     """
     if captured_suite.is_workload_file(name):
         return Suite.model_validate(captured_suite.declared(Path(name)))
-    if own_suite.is_own(name):
-        return (_own if name.endswith(own_suite.TOML) else _of_script)(Path(name))
+    if users_suite.is_suite_file(name):
+        return (_of_file if name.endswith(users_suite.TOML) else _of_script)(Path(name))
     files = registry.toml_files(DRAWER)
     if name not in files:
         raise UnknownName("suite", name, files)
     try:
         declared = tomllib.loads(files[name].read_text(encoding="utf-8"))
-        scripts = files[name].parent / declared.pop("scripts", own_suite.SCRIPTS)
+        scripts = files[name].parent / declared.pop("scripts", users_suite.SCRIPTS)
         return Suite.model_validate({**declared, "scripts": scripts})
     except (OSError, ValidationError, tomllib.TOMLDecodeError) as error:
         raise HoneError(f"the file of the suite {name} is wrong: {error}") from error
@@ -317,18 +317,18 @@ def load(name: str) -> Suite:
 
 def is_users_file(name: str) -> bool:
     """Return whether a suite's name is the path of a file that a user wrote or captured."""
-    return captured_suite.is_workload_file(name) or own_suite.is_own(name)
+    return captured_suite.is_workload_file(name) or users_suite.is_suite_file(name)
 
 
-def _own(path: Path) -> Suite:
+def _of_file(path: Path) -> Suite:
     """Return the suite in a user's file. Raises UsageError that names the file and the key."""
     try:
-        suite = Suite.model_validate(own_suite.declared(path))
+        suite = Suite.model_validate(users_suite.declared(path))
     except ValidationError as error:
         raise _refusal(path, error.errors()) from None
-    if suite.driver != _OWN_DRIVER:
+    if suite.driver != _USERS_DRIVER:
         raise UsageError(
-            f"{path}: driver: a suite of your own is driven by {_OWN_DRIVER}", hint="leave it out"
+            f"{path}: driver: a suite of your own is driven by {_USERS_DRIVER}", hint="leave it out"
         )
     if not suite.server_sizes:
         raise UsageError(
@@ -337,7 +337,7 @@ def _own(path: Path) -> Suite:
     full_names(suite, suite.training, where=f"{path}: training")
     for name, declared in suite.sets.items():
         script = str(getattr(declared, "script", ""))
-        known = own_suite.known_scripts(suite.scripts)
+        known = users_suite.known_scripts(suite.scripts)
         if script not in known:
             where = f"{path}: sets.{name}.script"
             raise UnknownName("script", script, sorted(known), where=where)
@@ -366,11 +366,11 @@ def _of_script(path: Path) -> Suite:
         for name, size in suite.server_sizes.items()
     }
     warm_ups = {name: suite.sets[name] for name in suite.warm_ups()}
-    own = ServerSet.model_validate(
+    users_set = ServerSet.model_validate(
         {"title": f"the user's {path.name}", "group": Group.WRITE, "script": "own"}
     )
     return suite.model_copy(
-        update={"server_sizes": sizes, "sets": {**warm_ups, _short_name(path): own}}
+        update={"server_sizes": sizes, "sets": {**warm_ups, _short_name(path): users_set}}
     )
 
 

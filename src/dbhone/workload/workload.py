@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import UsageError
-from dbhone.workload import own_suite
 from dbhone.workload import suite as suites
+from dbhone.workload import users_suite
 from dbhone.workload.drivers.base import Driver, ServerDriver, load_driver, load_driver_of
 from dbhone.workload.suite import NumberedSet, Regime, ServerSet, ServerSize, Suite
 from dbhone.workload.task import ClientRun, DataSet, Scale, Task, name_at_threads
@@ -87,7 +87,7 @@ class Workload:
 
         Raises UsageError for a key that the driver does not know.
         """
-        given = self._size.own | dict(self.scale.data)
+        given = self._size.driver_keys | dict(self.scale.data)
         return self.server_driver.data_set(given, self.suite.scripts, self._first_seed)
 
     def check_data(self) -> None:
@@ -152,7 +152,7 @@ class Workload:
         several = len(self._threads) > 1
         for threads in self._threads_of(declared):
             run = ClientRun(
-                job=self.server_driver.job(declared.own),
+                job=self.server_driver.job(declared.driver_keys),
                 threads=threads,
                 seconds=self._seconds(declared),
                 data=self.data,
@@ -181,7 +181,7 @@ def load_checked(name: str) -> Suite:
     Raises as ``suite.load`` does, and UsageError that names the set.
     """
     suite = suites.load(name)
-    for size in suite.server_sizes if own_suite.is_own(name) else ():
+    for size in suite.server_sizes if users_suite.is_suite_file(name) else ():
         workload = Workload(name=name, scale=Scale(size=size))
         for set_name in suite.sets:
             try:

@@ -25,8 +25,8 @@ from dbhone.measurement.record import Role, Run
 from dbhone.source.fixes import is_patch
 from dbhone.source.kinds.base import absolute_reference
 from dbhone.source.known_versions import PREFIX, KnownVersions, known_versions
-from dbhone.workload import own_suite
 from dbhone.workload import suite as suites
+from dbhone.workload import users_suite
 from dbhone.workload.captured_suite import is_workload_file
 from dbhone.workload.task import DATA_PATHS
 
@@ -199,12 +199,12 @@ def _with_files(
     found: dict[str, object] = {}
     if suites.is_users_file(workload.suite):
         path = absolute_path(workload.suite, folder)
-        if own_suite.is_own(workload.suite):
+        if users_suite.is_suite_file(workload.suite):
             with where.located("workload", "suite"):
                 if files and home is not None:
-                    path = own_suite.lay_out(path.name, files, home)
+                    path = users_suite.lay_out(path.name, files, home)
                 else:
-                    files = own_suite.read_files(path)
+                    files = users_suite.read_files(path)
         found["suite"] = str(path)
     if workload.data:
         found["data"] = _data_beside(workload.data, folder)
@@ -225,7 +225,7 @@ def _trained_beside(where: Locator, declared: ExperimentFile, folder: Path) -> d
     def beside(name: str | None, *keys: str) -> str | None:
         if name is None or not suites.is_users_file(name):
             return name
-        if own_suite.is_own(name):
+        if users_suite.is_suite_file(name):
             raise ExperimentError(
                 f"{where.at(*keys)}: a suite of your own is trained on only where it is measured",
                 hint="name a suite of hone's ('hone suites' lists them) or a workload file",

@@ -15,7 +15,7 @@ from dbhone.errors import UnknownName
 from dbhone.experiment.declaration.observe import ObserveOptions
 from dbhone.measurement.record import Design, Role
 from dbhone.verification.outcome import Grade
-from dbhone.workload import own_suite
+from dbhone.workload import users_suite
 from dbhone.workload.workload import Workload
 
 T = TypeVar("T")
@@ -190,7 +190,7 @@ class Experiment:
     @property
     def suite_label(self) -> str:
         """The name of the suite; a user's is named after the contents of its files."""
-        return own_suite.label(self.workload.name, self.files)
+        return users_suite.label(self.workload.name, self.files)
 
     @property
     def workloads(self) -> tuple[Workload, ...]:

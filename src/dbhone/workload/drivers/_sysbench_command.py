@@ -9,7 +9,7 @@ from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
 from dbhone.workload.drivers._sysbench_output import PERCENTILE
 from dbhone.workload.drivers.base import INTERVAL, SHORTEST_WITH_INTERVALS
-from dbhone.workload.own_suite import USED
+from dbhone.workload.users_suite import USED
 
 
 def command_line(

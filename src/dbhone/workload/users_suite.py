@@ -34,7 +34,7 @@ USED = re.compile(r'dofile\(here \.\. "([^"]+)"\)')
 """How a script names another that it uses."""
 
 
-def is_own(name: str) -> bool:
+def is_suite_file(name: str) -> bool:
     """Return whether a suite's name is the path of a suite's file, or of a script for pgbench."""
     return name.endswith((TOML, SCRIPT))
 

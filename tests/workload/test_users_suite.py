@@ -12,8 +12,8 @@ from dbhone.experiment.declaration.load import load_file, parse, recorded
 from dbhone.experiment.target.target import training_inputs
 from dbhone.home import Home
 from dbhone.session import Session
-from dbhone.workload import own_suite
 from dbhone.workload import suite as suites
+from dbhone.workload import users_suite
 from dbhone.workload.suite import Regime, ServerSet, StepKind
 from dbhone.workload.task import Scale, Task
 from dbhone.workload.workload import Workload, load_checked
@@ -206,7 +206,7 @@ def test_a_recorded_experiment_is_executed_as_it_was_whatever_happens_to_the_fil
 @pytest.mark.parametrize("name", ["../../elsewhere.sql", "/etc/passwd", "a//b.sql", ".hidden"])
 def test_recorded_names_cannot_lead_elsewhere(name: str, session: Session) -> None:
     with pytest.raises(UsageError, match="not a name that a suite"):
-        own_suite.lay_out("mine.toml", {"mine.toml": SUITE, name: "x"}, session.home)
+        users_suite.lay_out("mine.toml", {"mine.toml": SUITE, name: "x"}, session.home)
 
 
 def test_a_script_whose_name_cannot_be_recorded_is_refused_when_the_suite_is_read(
