@@ -9,7 +9,6 @@ import pytest
 
 from dbhone.account import Account, Tenant
 from dbhone.instance import data
-from dbhone.instance.data import Saved
 from dbhone.instance.place import make_place
 from dbhone.session import Session
 
@@ -17,7 +16,7 @@ HOLE = 8 * 1024**2
 
 
 @pytest.fixture
-def saved(tmp_path: Path) -> Saved:
+def saved(tmp_path: Path) -> Path:
     root = tmp_path / "saved" / "data"
     (root / "deep").mkdir(parents=True)
     (root / "deep" / "file").write_bytes(os.urandom(300_000))
@@ -27,13 +26,13 @@ def saved(tmp_path: Path) -> Saved:
         file.write(b"after a hole")
     (root / "deep").chmod(0o750)
     root.chmod(0o700)
-    return Saved(root.parent)
+    return root.parent
 
 
-def test_contents_modes_links_and_holes_are_kept(saved: Saved, open_session_home: Session) -> None:
+def test_contents_modes_links_and_holes_are_kept(saved: Path, open_session_home: Session) -> None:
     place = make_place(open_session_home, Tenant())
     data.restore(saved, place)
-    source = saved.path / "data"
+    source = saved / "data"
     names = {path.relative_to(source) for path in source.rglob("*")}
     assert {path.relative_to(place.data) for path in place.data.rglob("*")} == names
     for name in (Path(), *names):
@@ -46,7 +45,7 @@ def test_contents_modes_links_and_holes_are_kept(saved: Saved, open_session_home
 
 
 def test_a_copy_is_on_its_disk_and_other_disks_are_left_alone(
-    saved: Saved, open_session_home: Session, synced: list[Path]
+    saved: Path, open_session_home: Session, synced: list[Path]
 ) -> None:
     place = make_place(open_session_home, Tenant())
     data.restore(saved, place)
@@ -56,11 +55,11 @@ def test_a_copy_is_on_its_disk_and_other_disks_are_left_alone(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_a_copy_belongs_to_the_servers_account_whole(
-    saved: Saved, open_session_home: Session
+    saved: Path, open_session_home: Session
 ) -> None:
     place = make_place(open_session_home, Tenant(account=Account("x", 54321, 54322)))
     data.restore(saved, place)
     paths = (place.data, *place.data.rglob("*"))
     owners = {(path.lstat().st_uid, path.lstat().st_gid) for path in paths}
     assert owners == {(54321, 54322)}
-    assert saved.path.stat().st_uid == 0
+    assert saved.stat().st_uid == 0

@@ -1,4 +1,7 @@
-"""Data directories: made by the server's own programs, saved once loaded, and copied."""
+"""Data directories: made by the server's own programs, saved once loaded, and copied.
+
+Saved data is a folder that is never changed, and copied for each instance.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
@@ -32,25 +34,18 @@ _CONTENT = "data"
 _NONE: Settings = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """A loaded data directory that is kept, never changed, and copied for each instance."""
-
-    path: Path
-
-
 def key(dbms: str, version: str, what: object) -> str:
     """Return the name under which data is saved; ``what`` describes how it was loaded."""
     return f"{dbms}-{version}-{digest_of([_FORMAT, dbms, version, what])[:16]}"
 
 
-def find(home: Home, name: str) -> Saved | None:
+def find(home: Home, name: str) -> Path | None:
     """Return the data that is saved under this name, None if there is none."""
     path = home.data / name
-    return Saved(path) if (path / _CONTENT).is_dir() else None
+    return path if (path / _CONTENT).is_dir() else None
 
 
-def save(session: Session, name: str, folder: Path) -> Saved:
+def save(session: Session, name: str, folder: Path) -> Path:
     """Keep the data directory ``folder`` of a server that has stopped; it is moved, not copied.
 
     If another hone has saved the same data meanwhile, that stays.
@@ -58,11 +53,11 @@ def save(session: Session, name: str, folder: Path) -> Saved:
     held = hold(session, folder)
     final = session.home.data / name
     with _reporting_full_disk("saving the loaded data"):
-        publish(held.path, final)
-    return Saved(final)
+        publish(held, final)
+    return final
 
 
-def hold(session: Session, folder: Path) -> Saved:
+def hold(session: Session, folder: Path) -> Path:
     """Keep the data directory of a server that has stopped, for the session; it is moved.
 
     It belongs to hone from then on: the server's account goes to others.
@@ -71,16 +66,16 @@ def hold(session: Session, folder: Path) -> Saved:
     with _reporting_full_disk("saving the loaded data"):
         folder.rename(draft / _CONTENT)
         take_back(draft)
-    return Saved(draft)
+    return draft
 
 
-def restore(saved: Saved, place: InstanceDir) -> None:
+def restore(saved: Path, place: InstanceDir) -> None:
     """Fill the empty data directory of ``place`` with a copy that belongs to its tenant.
 
     The copy is on the disk afterwards: to write it later would disturb what is measured.
     """
     with _reporting_full_disk("copying the loaded data"):
-        _copy_folder(saved.path / _CONTENT, place.data)
+        _copy_folder(saved / _CONTENT, place.data)
         own(place.data, place.tenant.account)
         sync_file_system(place.data)
 

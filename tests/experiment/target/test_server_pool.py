@@ -21,7 +21,6 @@ from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import ServerError, UsageError
 from dbhone.experiment.target.order import BlockSeed
 from dbhone.experiment.target.server_pool import ServerPool, ServerSpec, loading_settings
-from dbhone.instance import data
 from dbhone.instance.client import connect
 from dbhone.instance.programs import installation_of
 from dbhone.instance.server import Server
@@ -162,7 +161,7 @@ def test_a_dump_that_is_written_anew_is_not_loaded_beside_what_servers_have(
     (kept / "data").mkdir(parents=True)
     dump.write_text("CREATE TABLE orders (id int, name text);\n")
 
-    assert pool._kept_data(spec) == data.Saved(kept)
+    assert pool._kept_data(spec) == kept
     with pytest.raises(UsageError, match=r"changed while hone ran: shop\.sql"):
         pool._kept_data(pretended_server("10.6.25"))
 

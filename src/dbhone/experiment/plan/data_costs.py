@@ -64,7 +64,7 @@ class DataEstimator:
         name = data_name(server, version, settings, identity, seed=content.seed, source=source)
         kept = data.find(self._home, name) if version else None
         if kept is not None:
-            load, size = DONE, disk_size(kept.path)
+            load, size = DONE, disk_size(kept)
         else:
             load, size = self._expected(dbms, workload)
         return DataCost(

@@ -116,7 +116,7 @@ class ServerPool:
         self._drop_unknown = drop_unknown
         self._notify = notify
         self.clients = ServerClients(session, workload, notify)
-        self._held: dict[str, data.Saved] = {}
+        self._held: dict[str, Path] = {}
         # Asked here only: a user's files may change while the servers run on copies.
         self._identity = identity_of(self.clients.driver, self.clients.data)
         self._database = self.clients.data.asked_database
@@ -143,14 +143,14 @@ class ServerPool:
             server.stop()
 
     @contextlib.contextmanager
-    def _instance(self, spec: ServerSpec, saved: data.Saved | None) -> Iterator[Server]:
+    def _instance(self, spec: ServerSpec, saved: Path | None) -> Iterator[Server]:
         with opened_place(self.session, memory=spec.memory) as place:
             if saved is None:
                 self._make_data(spec, place)
             else:
                 began = time.monotonic()
                 data.restore(saved, place)
-                note_copy(saved.path, time.monotonic() - began)
+                note_copy(saved, time.monotonic() - began)
                 if self.workload.cold:
                     page_cache.evict(place.data)
             chosen = self._settings_for(spec, place)
@@ -211,7 +211,7 @@ class ServerPool:
             drop_unknown=self._drop_unknown,
         )
 
-    def _kept_data(self, spec: ServerSpec) -> data.Saved:
+    def _kept_data(self, spec: ServerSpec) -> Path:
         """Return the loaded data for this DBMS version, made unless it is kept."""
         content = self.clients.data
         key = self._key(spec, content)
@@ -219,7 +219,7 @@ class ServerPool:
             spec, content, lambda made: data.save(self.session, key, made)
         )
 
-    def _held_data(self, spec: ServerSpec, seed: int) -> data.Saved:
+    def _held_data(self, spec: ServerSpec, seed: int) -> Path:
         """Return data of this seed, made unless it is held."""
         content = self.clients.data.with_seed(seed)
         key = self._key(spec, content)
@@ -231,7 +231,7 @@ class ServerPool:
         """Remove the data that is held, which no server needs any more."""
         while self._held:
             _, saved = self._held.popitem()
-            remove_tree(saved.path)
+            remove_tree(saved)
 
     def _key(self, spec: ServerSpec, content: DataSet) -> str:
         installation = spec.installation
@@ -253,9 +253,7 @@ class ServerPool:
                 hint="begin a new run, with a copy that nothing writes",
             )
 
-    def _load(
-        self, spec: ServerSpec, content: DataSet, keep: Callable[[Path], data.Saved]
-    ) -> data.Saved:
+    def _load(self, spec: ServerSpec, content: DataSet, keep: Callable[[Path], Path]) -> Path:
         self._check_unchanged()
         self._notify(f"loading {content.label}")
         began = time.monotonic()
@@ -284,7 +282,7 @@ class ServerPool:
             volume=content.volume,
             load_seconds=time.monotonic() - began,
         )
-        note_load(saved.path, facts)
+        note_load(saved, facts)
         return saved
 
     def verify(
