@@ -13,6 +13,7 @@ from dbhone.dbms._postgresql_protocol import POSTGRESQL
 from dbhone.dbms.base import Phase, load_dbms, system_names
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import UsageError
+from dbhone.source.kinds.base import parse_reference
 from dbhone.verification import verify
 from dbhone.verification.checks.base import RegressionTests, TestJob, checks_for
 from dbhone.verification.checks.db_stress import PLUGIN as DB_STRESS
@@ -259,10 +260,15 @@ def test_named_tests_of_postgresql_follow_the_one_that_makes_their_tables(
     assert PG_REGRESS.command(job).argv[-len(tests) :] == tests
 
 
-def test_packages_with_tests_are_of_the_version_that_the_source_names() -> None:
-    named = MARIADB_TEST_RUN.package(manifest("apt:mariadb=1:10.11.19-0+deb12u1"))
-    assert "mariadb-test=1:10.11.19-0+deb12u1," in named
-    assert named.endswith(",libpcre2-posix3")
+@pytest.mark.parametrize("fixes", ["", " with a.patch", " with https://a.org/b.patch, c.patch"])
+def test_packages_with_tests_are_of_the_version_that_the_source_names(fixes: str) -> None:
+    named = MARIADB_TEST_RUN.package(manifest(f"apt:mariadb=1:10.11.19-0+deb12u1{fixes}"))
+    assert "mariadb-server-core=1:10.11.19-0+deb12u1,libpcre2-posix3" in named
+    assert named.count("1:10.11.19-0+deb12u1,") == named.count(",")
+    parse_reference(named)
+
+
+def test_packages_with_tests_are_the_newest_for_a_source_that_names_no_version() -> None:
     assert MARIADB_TEST_RUN.package(manifest("git:x@y")).startswith("deb:mariadb-test,")
 
 

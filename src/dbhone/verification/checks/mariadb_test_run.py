@@ -24,7 +24,7 @@ _PACKAGES = (
     "mariadb-server-core",
 )
 _LIBRARY = "libpcre2-posix3"
-_VERSION = re.compile(r"(?:apt|deb):mariadb[^,=]*=([^,]+)")
+_VERSION = re.compile(r"(?:apt|deb):mariadb[^,=\s]*=([^,\s]+)")
 _TESTS = Path("usr/share/mysql/mysql-test")
 
 
