@@ -128,6 +128,7 @@ def test_a_library_is_of_the_package_for_this_processor() -> None:
         "libstdc++6-other-cross: /usr/other-linux-gnu/lib/libstdc++.so.6\n"
         f"libstdc++6:amd64: /usr/lib/{triplet}/libstdc++.so.6\n"
         "libown1:amd64: /usr/lib/own/libown.so.1\n"
+        "dpkg-query: no path found matching pattern */libother.so.2\n"
     )
     assert oci._owners(printed) == {"libstdc++.so.6": "libstdc++6", "libown.so.1": "libown1"}
 

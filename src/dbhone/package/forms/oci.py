@@ -129,9 +129,11 @@ def _packages_of(libraries: tuple[str, ...]) -> list[str]:
 def _owners(printed: str) -> dict[str, str]:
     """Return the package that has each file, by its name, of what dpkg-query prints.
 
-    Packages for other processors have files of the same names in other folders.
+    Packages for other processors have files of the same names in other folders. What it says of a
+    file that no package has is no path.
     """
-    lines = [line.partition(": ") for line in printed.splitlines()]
+    split = (line.partition(": ") for line in printed.splitlines())
+    lines = [line for line in split if line[2].startswith("/")]
     owners: dict[str, str] = {}
     for package, _, path in sorted(lines, key=lambda line: not _STANDARD.fullmatch(line[2])):
         owners.setdefault(Path(path).name, package.partition(":")[0])
