@@ -67,20 +67,26 @@ class TestHarness:
         if reference is None:
             what = f"{build.manifest.dbms} {build.manifest.version}"
             raise UsageError(f"nothing brings {regression.title} for {what}")
-        tree = acquire(reference, self.session, notify=self.notify)
-        if not names_version(tree.resolved, build.manifest.version):
-            raise UsageError(
-                f"the packages that bring {regression.title} are of another version than the build,"
-                f" {build.manifest.version}: {tree.resolved}",
-                hint="--grade answers compares its answers instead, without these tests",
-            )
-        return tree.path
+        return self._packaged(regression, reference, build.manifest.version)
 
     def tree_of(self, build: Build) -> SourceTree | None:
         """Return the source tree of a build, None if it is kept no more or was never there."""
         if build.manifest.inputs.variant.ready_made:
             return None
         return kept_tree(build.manifest.source_digest, self.session.home)
+
+    def _packaged(self, regression: RegressionTests, reference: str, version: str) -> Path:
+        """Return the folder of the packages of a version, brought again if others are kept."""
+        tree = acquire(reference, self.session, notify=self.notify)
+        if not names_version(tree.resolved, version):
+            tree = acquire(reference, self.session, refresh=True, notify=self.notify)
+        if not names_version(tree.resolved, version):
+            raise UsageError(
+                f"the packages that bring {regression.title} are of another version than the build,"
+                f" {version}: {tree.resolved}",
+                hint="--grade answers compares its answers instead, without these tests",
+            )
+        return tree.path
 
     def _compiled(self, regression: RegressionTests, programs: TestPrograms, build: Build) -> Build:
         manifest = build.manifest
