@@ -45,7 +45,6 @@ def read_me(
     manifest, dbms = build.manifest, load_dbms(build.manifest.dbms)
     flags = " ".join(without_paths(flag) for flag in build.shown_flags)
     lists = ", ".join(f"{tests.name} ({tests.proving})" for tests in outcome.lists)
-    glibc = f", glibc {content.glibc} or newer" if content.glibc else ""
     lines = [
         f"{dbms.title} {manifest.version}, built by hone {own_version()}",
         "",
@@ -54,7 +53,7 @@ def read_me(
         f"flags      {flags}",
         f"source     {public_reference(manifest.source)}",
         f"           tree of digest {manifest.source_digest}",
-        f"runs on    {content.machine}, with {' '.join(content.libraries)}{glibc}",
+        f"runs on    {_needed(content)}",
         f"verified   at the grade {outcome.grade.value}: {_passes(outcome)} of {lists}",
         f"licence    {content.licence.name}, see licences/",
         "",
@@ -70,6 +69,13 @@ def read_me(
         "",
     ]
     return Entry(name="README", data="\n".join(lines).encode())
+
+
+def _needed(content: Content) -> str:
+    """Return the processor, and the libraries of the system that are needed."""
+    glibc = (f"glibc {content.glibc} or newer",) if content.glibc else ()
+    libraries = ", ".join((*content.libraries, *glibc))
+    return f"{content.machine}, with {libraries}" if libraries else content.machine
 
 
 def _passes(outcome: Outcome) -> str:
