@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.home import Home
+from dbhone.sandbox import SYSTEM_FOLDERS
 
 _PARTS = ("bin", "include", "lib", "lib32", "lib64", "libexec", "pyvenv.cfg", "*-linux-*")
 """What programs have below their prefix. The last is gcc's, such as ``x86_64-linux-gnu``."""
@@ -88,9 +89,7 @@ class _Private:
             paths = self.in_prefix(folder.parent, program.name)
         else:
             paths = iter((program if self.lies_in(folder) else folder,))
-        yield from (
-            path for path in paths if not path.is_relative_to("/usr") and len(path.parts) > 2
-        )
+        yield from (path for path in paths if not any(map(path.is_relative_to, SYSTEM_FOLDERS)))
 
     def in_prefix(self, prefix: Path, program: str) -> Iterator[Path]:
         """Yield what a program needs below its prefix: all, or the parts that are there."""

@@ -48,6 +48,8 @@ USERS_FD, GROUPS_FD = 10, 11
 _WAIT = f'read -r _ <&{GO_FD} || exit 127; exec {GO_FD}<&- "$@"'
 """Without a word from the supervisor, which was killed before it could say one, nothing begins."""
 _SYSTEM_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+SYSTEM_FOLDERS = ("/usr", *_SYSTEM_LINKS)
+"""What every sandbox shows of the system's programs and libraries."""
 _CONFIGURATION = (
     "alternatives",
     "fonts",
@@ -123,7 +125,7 @@ class Sandbox:
     def _mounts(self) -> Iterator[str]:
         given = {path.absolute(): "--ro-bind" for path in self.readable}
         given |= {path.absolute(): "--bind" for path in self.writable}
-        mounted = [Path("/usr"), *map(Path, _SYSTEM_LINKS)]
+        mounted = list(map(Path, SYSTEM_FOLDERS))
         made: set[Path] = set()
         for path in sorted(given, key=lambda path: len(path.parts)):
             place = self.seen_at.get(path, path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pwd
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -42,6 +43,22 @@ def test_a_program_brings_its_prefix(tmp_path: Path, home: Home) -> None:
 
 def test_the_systems_programs_bring_nothing(home: Home) -> None:
     assert program_folders(["/usr/bin/env", "/no/such/program"], home) == ()
+
+
+@pytest.mark.parametrize(
+    ("program", "seen"),
+    [
+        ("/opt/bin/gcc", (Path("/opt"),)),
+        ("/opt/gcc", (Path("/opt"),)),
+        ("/bin/gcc", ()),
+        ("/sbin/gcc", ()),
+    ],
+)
+def test_a_prefix_directly_below_the_root_is_seen_unless_it_is_the_systems(
+    program: str, seen: tuple[Path, ...], home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", str)
+    assert program_folders([program], home) == seen
 
 
 def test_of_the_users_home_folder_only_bin_is_seen(user: Path, home: Home) -> None:
