@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.errors import PackageError
+from dbhone.package import archive
 from dbhone.package.archive import Entry, pack, tar_of, unpack
 
 ENTRIES = (
@@ -69,6 +70,15 @@ def test_other_programs_can_read_it() -> None:
     assert {(info.uid, info.gid, info.mtime) for info in infos} == {(0, 0, 1_700_000_000)}
 
 
+def test_more_than_can_be_read_again_is_not_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    tar = len(tar_of(ENTRIES, "server-1.0", 0))
+    monkeypatch.setattr(archive, "MOST_BYTES", tar)
+    assert unpack(pack(ENTRIES, "server-1.0", 0))[0] == "server-1.0"
+    monkeypatch.setattr(archive, "MOST_BYTES", tar - 1)
+    with pytest.raises(PackageError, match="too large"):
+        pack(ENTRIES, "server-1.0", 0)
+
+
 @pytest.mark.parametrize("name", ["../outside", "a/../../b"])
 def test_a_file_that_would_leave_the_folder_is_refused(name: str) -> None:
     with pytest.raises(PackageError, match=r"leave its folder|not in hone's own form"):
@@ -108,6 +118,4 @@ def with_record(key: str, value: str) -> bytes:
 
 def sealed(compressed: bytes) -> bytes:
     """Return a file with a right seal around something else."""
-    from dbhone.package import archive
-
     return compressed + archive._seal(compressed)

@@ -8,13 +8,12 @@ from pathlib import Path
 from dbhone.cli.context import Context
 from dbhone.cli.lines import headed
 from dbhone.errors import PackageError, UsageError
+from dbhone.package.archive import MOST_BYTES
 from dbhone.package.checking import Checked, Stated, check_package
 from dbhone.package.proof import read_public_key
 from dbhone.package.repetition import Gain
 from dbhone.units import count_of, listed, percent
 from dbhone.verification.outcome import Outcome
-
-_MOST_BYTES = 4 << 30
 
 
 def check_and_show(context: Context, path: Path, key: Path | None) -> tuple[bytes, Checked]:
@@ -51,7 +50,7 @@ def second_build_in_words(differing: tuple[str, ...] | None) -> str:
 def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_size > _MOST_BYTES:
+            if os.fstat(file.fileno()).st_size > MOST_BYTES:
                 raise UsageError(f"{path} is too large to be a package of hone's")
             return file.read()
     except OSError as error:

@@ -20,11 +20,13 @@ from typing import Any
 import zstandard
 
 from dbhone.errors import PackageError
+from dbhone.units import size
 
 _LEVEL = 12
 _SEAL_MAGIC = (0x184D2A50).to_bytes(4, "little")
 _SEAL_BYTES = 8 + hashlib.sha256().digest_size
-_MOST_BYTES = 2 << 30
+MOST_BYTES = 2 << 30
+"""Bytes of the tar of a package, which are in memory when it is written and read."""
 _ROOT = re.compile(r"(?:(?:opt/)?\w[\w.+~=-]*)?")
 """The folder of a package, which an image has in ``opt``; the layout of an image has none."""
 _LAYOUT = b"blobs/"
@@ -67,10 +69,15 @@ def json_bytes(values: Any) -> bytes:
 def pack(entries: Iterable[Entry], root: str, moment: int) -> bytes:
     """Return a package file: all entries in the folder ``root``, with the time ``moment``.
 
-    ``moment`` is in seconds since the epoch.
+    ``moment`` is in seconds since the epoch. Raises PackageError for more than can be read again.
     """
+    tar = tar_of(entries, root, moment)
+    if len(tar) > MOST_BYTES:
+        raise PackageError(
+            f"the package is too large: it has {size(len(tar))}, and may have {size(MOST_BYTES)}"
+        )
     compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
-    compressed = compressor.compress(tar_of(entries, root, moment))
+    compressed = compressor.compress(tar)
     return compressed + _seal(compressed)
 
 
@@ -127,7 +134,7 @@ def _decompressed(compressed: bytes) -> bytes:
     """Return the content of the one frame that ``pack`` writes; it tells its length."""
     try:
         length = zstandard.frame_content_size(compressed)
-        if length > _MOST_BYTES:
+        if length > MOST_BYTES:
             raise PackageError("the package is too large to be one of hone's")
         return zstandard.ZstdDecompressor().decompress(compressed, allow_extra_data=False)
     except zstandard.ZstdError as error:
