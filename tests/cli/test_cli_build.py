@@ -74,6 +74,7 @@ def make_build(folder: Path, inputs: BuildInputs, times: int) -> Build:
             cpu=seconds * times,
             memory=2**20,
             status=0,
+            program="gcc",
             argv=("-c", "x.c", "-o", target),
         )
         for at, (target, seconds) in enumerate(COMPILED)

@@ -15,7 +15,14 @@ from dbhone.errors import BuildError
 
 def command(*argv: str, status: int = 0) -> CompileCommand:
     return CompileCommand(
-        phase="compile", began=0.0, seconds=1.0, cpu=1.0, memory=1, status=status, argv=argv
+        phase="compile",
+        began=0.0,
+        seconds=1.0,
+        cpu=1.0,
+        memory=1,
+        status=status,
+        program="gcc",
+        argv=argv,
     )
 
 
@@ -48,8 +55,9 @@ def test_the_last_word_on_missing_profiles_holds(words: tuple[str, ...], tells: 
 
 
 def record(**values: Any) -> str:
-    known = {"phase": "compile", "began": 1.0, "seconds": 1.0, "cpu": 1.0, "memory": 1, "status": 0}
-    return json.dumps({**known, "argv": ["-c", "x.c"], **values}) + "\n"
+    times = {"began": 1.0, "seconds": 1.0, "cpu": 1.0}
+    known = {"phase": "compile", "memory": 1, "status": 0, "program": "gcc", "argv": ["-c", "x.c"]}
+    return json.dumps(known | times | values) + "\n"
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan"), 1e308, -1.0])

@@ -237,7 +237,14 @@ def test_a_build_that_hides_how_it_links_is_refused(
 def test_the_last_link_of_a_file_counts_and_a_link_leads_to_it(tmp_path: Path) -> None:
     def call(*argv: str, status: int = 0) -> CompileCommand:
         return CompileCommand(
-            phase="compile", began=0, seconds=0, cpu=0, memory=0, status=status, argv=argv
+            phase="compile",
+            began=0.0,
+            seconds=0.0,
+            cpu=0.0,
+            memory=0,
+            status=status,
+            program="gcc",
+            argv=argv,
         )
 
     wanted = call("x.o", "-o", "lib/libx.so.1.2")

@@ -256,20 +256,3 @@ def test_equal_profiles_of_two_sources_are_two(session: Session) -> None:
         ):
             assert found is not None
             assert found.facts.source_digest == build.manifest.source_digest
-
-
-def test_a_profile_in_a_folder_of_before_is_found_by_the_source_that_it_is_of(
-    session: Session,
-) -> None:
-    build, kept = keep_same("1", session)
-    kept.folder.rename(session.home.profiles / kept.digest)
-    other, _ = keep_same("2", session, data="others")
-    for each in (build, other):
-        training = session.home.profiles / f"{profile.training_key(each, ['main'])}.training"
-        training.write_text(f"{kept.digest}\n")
-    assert profile.find_profile(session.home, build, ["main"]) is not None
-    assert profile.find_used(session.home, build, kept.trained()) is not None
-    assert profile.find_profile(session.home, other, ["main"]) is None
-    assert profile.find_used(session.home, other, None) is None
-    with pytest.raises(ProfileError, match="no longer kept"):
-        profile.find_used(session.home, other, kept.trained())

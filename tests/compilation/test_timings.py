@@ -34,6 +34,7 @@ def command(began: float, seconds: float, target: str = "a.o", **facts: Any) -> 
         "cpu": seconds / 2,
         "memory": 2**20,
         "status": 0,
+        "program": "gcc",
         "argv": words,
     }
     return CompileCommand(began=START + began, seconds=seconds, **known | facts)

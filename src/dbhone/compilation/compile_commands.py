@@ -28,8 +28,8 @@ _Seconds: TypeAlias = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)
 class CompileCommand(BaseModel):
     """One call of the compiler; times in seconds, memory in bytes.
 
-    ``program`` is the name of the compiler, empty in old records. ``folder`` is where it was
-    called, relative to the build's folder.
+    ``program`` is the name of the compiler. ``folder`` is where it was called, relative to the
+    build's folder.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -40,7 +40,7 @@ class CompileCommand(BaseModel):
     cpu: _Seconds
     memory: int
     status: int
-    program: str = ""
+    program: str
     folder: str = "."
     argv: tuple[str, ...]
 

@@ -55,7 +55,7 @@ class KeptFile(_Record):
 class TrainedProfile(_Record):
     """The profile that a build took, and how it was trained.
 
-    ``instrumented_seconds`` is the wall time of the build that was trained, 0 in old builds.
+    ``instrumented_seconds`` is the wall time of the build that was trained.
     ``training_rounds`` is the number of iterations, under the key that manifests in homes have.
     """
 
@@ -116,12 +116,12 @@ class Manifest(_Record):
     """Everything that went into a build, and what came out.
 
     ``inputs`` are what the user decided, ``source`` is the exact source that was built. ``folder``
-    is where it was compiled, empty in old builds. Nothing is known of the compiler of a ready-made
-    server; ``libraries`` are the folders of libraries that it brings along. ``added_flags`` are
-    the flags that the recipe added to the variant's, because the tree needs them. ``unmovable``
+    is where it was compiled. Nothing is known of the compiler of a ready-made server, nor where it
+    was compiled; ``libraries`` are the folders of libraries that it brings along. ``added_flags``
+    are the flags that the recipe added to the variant's, because the tree needs them. ``unmovable``
     are functions that a post-link optimiser must leave alone. ``native_cpu_flags`` are what the
-    processor had that the build was made for, as Linux names it, if it was made for one; old builds
-    do not say. ``post_link`` says what one did; ``seconds`` then includes its own. They never
+    processor had that the build was made for, as Linux names it, if it was made for one and the
+    compiler says so. ``post_link`` says what one did; ``seconds`` then includes its own. They never
     include the linking of other layouts, which is a phase of its own.
     """
 

@@ -34,15 +34,10 @@ class ProfileFacts(TrainedProfile):
         parts = {"trained_on", "digest", "source_digest", "compiler_identity"}
         return digest_of(self.model_dump(mode="json", include=parts))
 
-    def fits(self, *, source_digest: str | None, compiler_identity: str) -> bool:
-        """Return whether it was made from this source, if one is given, by this compiler."""
-        is_of_source = source_digest in (None, self.source_digest)
-        return is_of_source and self.compiler_identity == compiler_identity
-
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A checked profile in its folder, which was once named by the digest of the counters alone."""
+    """A checked profile in its folder."""
 
     folder: Path
     facts: ProfileFacts
@@ -88,20 +83,13 @@ def training_key(build: Build, workload: object) -> str:
 
 
 def find_profile(home: Home, build: Build, workload: object) -> Profile | None:
-    """Return the profile of an earlier training of a build, None if there is none.
-
-    Where the counters were once found to be those of another source, it is that one's profile.
-    """
-    key, manifest = training_key(build, workload), build.manifest
+    """Return the profile of an earlier training of a build, None if there is none."""
+    key = training_key(build, workload)
     try:
         name = (home.profiles / f"{key}.training").read_text(encoding="ascii").strip()
     except OSError:
         return None
-    found = _read(home.profiles / name)
-    compiler, source = manifest.compiler_identity, manifest.source_digest
-    if found is None or not found.facts.fits(source_digest=source, compiler_identity=compiler):
-        return None
-    return found
+    return _read(home.profiles / name)
 
 
 def find_used(home: Home, build: Build, used: TrainedProfile | None) -> Profile | None:
@@ -112,13 +100,12 @@ def find_used(home: Home, build: Build, used: TrainedProfile | None) -> Profile 
     if used is None:
         return None
     manifest = build.manifest
-    source = None if manifest.inputs.profile_source else manifest.source_digest
-    for folder in sorted(home.profiles.iterdir()):
-        found = _read(folder)
+    for found in filter(None, map(_read, sorted(home.profiles.iterdir()))):
+        facts = found.facts
         if (
-            found is not None
-            and (found.digest, found.facts.trained_on) == (used.digest, used.trained_on)
-            and found.facts.fits(source_digest=source, compiler_identity=manifest.compiler_identity)
+            (facts.digest, facts.trained_on) == (used.digest, used.trained_on)
+            and (manifest.inputs.profile_source or facts.source_digest == manifest.source_digest)
+            and facts.compiler_identity == manifest.compiler_identity
         ):
             return found
     raise ProfileError(
