@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import errno
-import json
 import os
 import shutil
 import subprocess
@@ -337,17 +336,6 @@ def test_a_package_of_a_language_that_is_newer_is_not_replaced(
     machine.set_version("15.19-1", LANGUAGE)
     with pytest.raises(UsageError, match=rf"{LANGUAGE} 15\.19-1 is installed, but .* is older"):
         planned(session)
-
-
-def test_an_installation_by_an_older_hone_can_be_uninstalled(
-    machine: Machine, session: Session
-) -> None:
-    install(planned(session), session, print)
-    record = session.home.root / "installed" / SERVER / "record.json"
-    record.write_text(json.dumps({"dbms": "postgresql", "series": "15", "version": NEW}))
-    assert list(installed_servers(session)) == [SERVER]
-    uninstall(SERVER, session, print)
-    assert machine.version == OLD
 
 
 def test_a_damaged_record_is_told_with_the_way_back(machine: Machine, session: Session) -> None:

@@ -100,7 +100,7 @@ def _read(path: Path) -> Originals:
             folder=folder,
             dbms=record["dbms"],
             series=record["series"],
-            restoring=record.get("restoring", False),
+            restoring=record["restoring"],
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise PackageError(
