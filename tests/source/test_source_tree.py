@@ -58,17 +58,14 @@ def get(session: Session, text: str = REFERENCE, *, refresh: bool = False) -> So
     return acquire(text, session, refresh=refresh, notify=lambda line: None)
 
 
-def test_a_tree_is_known_by_what_an_older_hone_wrote_of_it(
-    session: Session, kind: FakeKind
-) -> None:
+def test_a_tree_with_a_damaged_record_is_no_tree(session: Session, kind: FakeKind) -> None:
     tree = get(session)
     record = tree.path.parent / "source.json"
     fields = json.loads(record.read_text())
     assert fields.keys() == {"reference", "resolved", "digest", "fetched_at", "change", "origin"}
-    old = {name: fields[name] for name in ("reference", "resolved", "digest")}
-    record.write_text(json.dumps(old | {"fetched_at": tree.fetched_at.isoformat()}))
+    undated = {name: value for name, value in fields.items() if name != "fetched_at"}
+    others: list[object] = [undated, [], {**fields, "digest": 5}, {**fields, "fetched_at": "soon"}]
     assert kept_tree(tree.digest, session.home) == tree
-    others: list[object] = [old, [], {**fields, "digest": 5}, {**fields, "fetched_at": "soon"}]
     for damaged in others:
         record.write_text(json.dumps(damaged))
         assert kept_tree(tree.digest, session.home) is None
