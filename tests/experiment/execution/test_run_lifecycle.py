@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from dbhone.errors import UsageError
-from dbhone.experiment.declaration.load import experiment_of, parse
+from dbhone.experiment.declaration.load import parse
 from dbhone.experiment.execution.run_lifecycle import begin, take_over
 from dbhone.home import Home
 from dbhone.measurement.record import Code, Run, RunState
 from dbhone.measurement.store import Store
 from dbhone.session import Session, open_session
 from tests.experiment.experiment_files import WITH_BUDGET
-from tests.measurement.store_records import STEPS, subject
-
-
-def test_a_run_that_was_measured_without_a_control_goes_on_without_one(
-    store: Store, session: Session
-) -> None:
-    experiment = parse(WITH_BUDGET, name="x.toml")
-    assert [each.name for each in experiment.subjects] == ["rel", "o3", "control"]
-    run = begin(experiment, session, store)
-    assert experiment_of(run, session.home) == experiment
-    measured = replace(run, subjects=(subject("rel"), subject("o3")), steps=STEPS)
-    names = [each.name for each in experiment_of(measured, session.home).subjects]
-    assert names == ["rel", "o3"]
 
 
 def _ended(store: Store, session: Session, why: str) -> Run:

@@ -21,7 +21,7 @@ from dbhone.experiment.declaration.schema import Data, ExperimentFile, Locator, 
 from dbhone.experiment.declaration.subjects import with_varied
 from dbhone.files import absolute_path, expanded_path
 from dbhone.home import Home
-from dbhone.measurement.record import Role, Run
+from dbhone.measurement.record import Run
 from dbhone.source.fixes import is_patch
 from dbhone.source.kinds.base import absolute_reference
 from dbhone.source.known_versions import PREFIX, KnownVersions, known_versions
@@ -157,22 +157,9 @@ def recorded(
 
 
 def experiment_of(run: Run, home: Home) -> Experiment:
-    """Return the experiment of a run, from the text and the files that the run keeps.
-
-    It has no control that the run has measured without till now: before 2026-11-23 a file that had
-    no control was measured without one.
-    """
+    """Return the experiment of a run, from the text and the files that the run keeps."""
     known = known_versions(home)
-    experiment = parse(run.experiment, name=run.experiment_name, versions=known, home=home)
-    if not run.steps:
-        return experiment
-    measured = {subject.name for subject in run.subjects}
-    subjects = (
-        subject
-        for subject in experiment.subjects
-        if subject.name in measured or subject.role is not Role.CONTROL
-    )
-    return dataclasses.replace(experiment, subjects=tuple(subjects))
+    return parse(run.experiment, name=run.experiment_name, versions=known, home=home)
 
 
 def _with_known(
