@@ -61,11 +61,3 @@ def test_a_training_in_another_regime_or_with_another_cache_is_another_training(
         for each in scales
     ]
     assert all(workloads.count(each) == 1 for each in workloads)
-
-
-def test_what_is_usual_of_a_training_is_not_told_so_that_kept_profiles_are_found() -> None:
-    scale = Scale(size="quick", cache_bytes=2**30)
-    usual = Workload(name="sysbench:micro", scale=scale, sets=("point-query_range=100",))
-    told = training_inputs(Training(workload=usual.for_training("smoke")))
-    assert isinstance(told, dict)
-    assert told.keys() == {"tasks", "settings", "command", "scripts"}

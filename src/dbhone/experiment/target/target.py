@@ -27,7 +27,6 @@ from dbhone.measurement.record import Code, RunningServer, Sliced, Step, Warning
 from dbhone.session import Notify, Session
 from dbhone.source.tree import SourceTree
 from dbhone.workload.drivers.base import ServerDriver
-from dbhone.workload.suite import Regime
 from dbhone.workload.task import Scale, Task, plain
 
 
@@ -274,27 +273,15 @@ def training_inputs(training: Training) -> object:
 
     Raises HoneError for what cannot be read, such as a script that is not there.
     """
+    scale = training.workload.scale
     return {
         "tasks": [plain(task) for task in training_tasks(training)],
         "settings": plain(training.settings),
         "command": training.command.argv if training.command else (),
         "scripts": [digest_of_file(path) for path in _training_scripts(training)],
-        **_unusual_caching(training),
+        "regime": scale.regime.value,
+        "cache_bytes": scale.cache_bytes,
     }
-
-
-def _unusual_caching(training: Training) -> dict[str, object]:
-    """Return the regime of a training and its server's cache, as far as they are not the usual.
-
-    What is usual is left out, so that profiles are found that were made before this was told.
-    """
-    scale = training.workload.scale
-    unusual: dict[str, object] = {}
-    if scale.regime is not Regime.CACHED:
-        unusual["regime"] = scale.regime.value
-    if scale.cache_bytes is not None:
-        unusual["cache_bytes"] = scale.cache_bytes
-    return unusual
 
 
 def _training_scripts(training: Training) -> tuple[Path, ...]:
