@@ -6,13 +6,14 @@ Arguments: the store, the run (``new`` for one of its own), the first block, how
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from dbhone.measurement.store import Store
 from tests.measurement.store_records import begin, invocation
 
 
 def main(path: str, run: str, first: int, count: int) -> None:
-    with Store.open(path) as store:
+    with Store.open(Path(path)) as store:
         run_id = begin(store) if run == "new" else int(run)
         tell(run_id)
         for block in range(first, first + count):

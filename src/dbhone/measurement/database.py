@@ -1,7 +1,4 @@
-"""Opens the database of the store, and says in words what is wrong with it.
-
-All that is special to SQLite stands here: a server database needs nothing else than its URL.
-"""
+"""Opens the database of the store, and says in words what is wrong with it."""
 
 from __future__ import annotations
 
@@ -15,13 +12,13 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from dbhone.errors import HoneError, StoreBusyError, StoreError, UsageError, disk_full
+from dbhone.errors import HoneError, StoreBusyError, StoreError, disk_full
 from dbhone.home import check_local
 from dbhone.measurement.tables import SCHEMA, make_tables
 
@@ -38,16 +35,13 @@ _VERSIONS = sa.table("alembic_version", sa.column("version_num", sa.String))
 class Database:
     """An open database whose tables are those of ``tables.py``."""
 
-    def __init__(self, url: sa.URL, *, writable: bool = True) -> None:
-        self.url = url
+    def __init__(self, path: Path, *, writable: bool = True) -> None:
+        self.path = path.absolute()
         if writable:
-            self._engine = _engine(url, _DURABLE, "foreign_keys = ON")
+            self._engine = _engine(_url(path), _DURABLE, "foreign_keys = ON")
         else:  # should the file's mode ever be lost, nothing is written either
-            self._engine = _engine(url, "query_only = ON", wal=False)
+            self._engine = _engine(_url_to_read(path), "query_only = ON", wal=False)
         self._writer = self._engine.execution_options(hone_writes=True)
-        # A reader of SQLite sees one state anyway; a server has to be asked for it.
-        one_state = {} if _is_sqlite(url) else {"isolation_level": "REPEATABLE READ"}
-        self._reader = self._engine.execution_options(**one_state)
 
     @contextlib.contextmanager
     def reading(self, doing: str) -> Iterator[sa.Connection]:
@@ -56,16 +50,16 @@ class Database:
         ``doing`` says in a message what was being done ("reading run 3").
         """
         with (
-            reporting_errors(self.url, doing),
-            _reporting_wrong_values(self.url, doing),
-            self._reader.begin() as connection,
+            reporting_errors(self.path, doing),
+            _reporting_wrong_values(self.path, doing),
+            self._engine.begin() as connection,
         ):
             yield connection
 
     @contextlib.contextmanager
     def writing(self, doing: str) -> Iterator[sa.Connection]:
         """Give a transaction that may write: all of it is on the disk at the end, or nothing."""
-        with reporting_errors(self.url, doing), self._writer.begin() as connection:
+        with reporting_errors(self.path, doing), self._writer.begin() as connection:
             yield connection
 
     def close(self) -> None:
@@ -73,25 +67,22 @@ class Database:
         self._engine.dispose()
 
 
-def open_database(url_or_path: str | Path) -> Database:
-    """Open the database, making it or bringing its tables up to date if need be.
+def open_database(path: Path) -> Database:
+    """Open the database in a file, making it or bringing its tables up to date if need be.
 
     Two processes may do so at once: one of them migrates, the other waits. On a disk that is
     mounted read-only it is opened to be read. Raises StoreError if it cannot be opened, is damaged,
     belongs to another program, or to a newer hone, and MachineError on a network file system.
     """
-    url = _url(url_or_path)
-    if _is_sqlite(url) and url.database:
-        path = Path(place(url))
-        if _is_read_only(path):
-            return open_to_read(path)
-        check_local(path)
-    database = Database(url)
+    if _is_read_only(path):
+        return open_to_read(path)
+    check_local(path)
+    database = Database(path)
     try:
         with database.reading("opening it") as connection:
-            version = _version(connection, url)
+            version = _version(connection, database.path)
         if version != SCHEMA:
-            _migrate(url)
+            _migrate(database.path)
     except BaseException:
         database.close()
         raise
@@ -107,22 +98,18 @@ def open_to_read(path: Path) -> Database:
     """
     if not path.is_file():
         raise _nothing(path)
-    address = quote(str(path.absolute()))
-    query = {"mode": "ro", "uri": "true"}
     if _is_read_only(path):
         _check_merged(path)
-        query["immutable"] = "1"  # SQLite would want to make the memory that it shares with writers
     else:
         check_local(path)
-    url = sa.URL.create("sqlite", database=f"file:{address}", query=query)
-    database = Database(url, writable=False)
+    database = Database(path, writable=False)
     try:
         with database.reading("opening it") as connection:
-            version = _version(connection, url)
+            version = _version(connection, database.path)
         if version is None:
             raise _nothing(path)
         if version != SCHEMA:
-            _check_known(version, url)
+            _check_known(version, database.path)
             raise StoreError(
                 f"the store {path} was written by an older hone (its tables are of revision"
                 f" {version}, this hone's are of {SCHEMA}), and it is opened only to be read",
@@ -158,39 +145,20 @@ def _nothing(path: Path) -> StoreError:
     )
 
 
-def place(url: sa.URL) -> str:
-    """Return the database's file, or its URL without the password."""
-    if _is_sqlite(url) and url.database:
-        return unquote(url.database.removeprefix("file:")) if "uri" in url.query else url.database
-    return url.render_as_string(hide_password=True)
+def _url(path: Path) -> sa.URL:
+    return sa.URL.create("sqlite", database=str(path.absolute()))
 
 
-def _url(url_or_path: str | Path) -> sa.URL:
-    if isinstance(url_or_path, Path) or "://" not in url_or_path:
-        return sa.URL.create("sqlite", database=str(Path(url_or_path).absolute()))
-    try:
-        return sa.make_url(url_or_path)
-    except sa.exc.ArgumentError:
-        raise UsageError(
-            f"'{url_or_path}' is not the URL of a database",
-            hint="write it as sqlite:////folder/store.db or postgresql+psycopg://host/name",
-        ) from None
-
-
-def _is_sqlite(url: sa.URL) -> bool:
-    return url.get_backend_name() == "sqlite"
+def _url_to_read(path: Path) -> sa.URL:
+    query = {"mode": "ro", "uri": "true"}
+    if _is_read_only(path):
+        query["immutable"] = "1"  # SQLite would want to make the memory that it shares with writers
+    return sa.URL.create("sqlite", database=f"file:{quote(str(path.absolute()))}", query=query)
 
 
 def _engine(url: sa.URL, *pragmas: str, wal: bool = True) -> sa.Engine:
-    """Return an engine; an SQLite file has these pragmas, and is put into WAL mode if need be."""
-    sqlite = _is_sqlite(url)
-    try:
-        engine = sa.create_engine(url, connect_args={"timeout": _PATIENCE} if sqlite else {})
-    except (sa.exc.ArgumentError, ImportError) as error:
-        raise StoreError(
-            f"cannot use the database {place(url)}: {error}",
-            hint="install its Python driver beside hone, or use the embedded store",
-        ) from error
+    """Return an engine whose connections have these pragmas; with ``wal``, in WAL mode."""
+    engine = sa.create_engine(url, connect_args={"timeout": _PATIENCE})
 
     def on_connect(connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
         assert isinstance(connection, sqlite3.Connection)
@@ -206,9 +174,8 @@ def _engine(url: sa.URL, *pragmas: str, wal: bool = True) -> sa.Engine:
         writes = connection.get_execution_options().get("hone_writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
-    if sqlite:
-        sa.event.listen(engine, "connect", on_connect)
-        sa.event.listen(engine, "begin", on_begin)
+    sa.event.listen(engine, "connect", on_connect)
+    sa.event.listen(engine, "begin", on_begin)
     return engine
 
 
@@ -245,13 +212,13 @@ def _journal_mode(connection: sqlite3.Connection) -> str:
     return str(mode)
 
 
-def _version(connection: sa.Connection, url: sa.URL) -> str | None:
+def _version(connection: sa.Connection, path: Path) -> str | None:
     """Return the revision of the tables, None if there are no tables at all."""
     names = sa.inspect(connection).get_table_names()
     if not names:
         return None
     if _VERSIONS.name not in names:
-        raise _foreign(place(url))
+        raise _foreign(str(path))
     version: object = connection.scalar(sa.select(_VERSIONS.c.version_num))
     if version is not None and not isinstance(version, str):
         raise ValueError(f"the revision of its tables is {version!r}")
@@ -265,19 +232,19 @@ def _foreign(name: str) -> StoreError:
     )
 
 
-def _migrate(url: sa.URL) -> None:
+def _migrate(path: Path) -> None:
     """Bring the tables up to date, in one transaction that has the database for itself."""
     # To rebuild a table is to drop the old one, which foreign keys would forbid.
-    engine = _engine(url, _DURABLE, "foreign_keys = OFF")
+    engine = _engine(_url(path), _DURABLE, "foreign_keys = OFF")
     try:
         with (
-            reporting_errors(url, "bringing its tables up to date"),
-            _reporting_wrong_values(url, "bringing its tables up to date"),
+            reporting_errors(path, "bringing its tables up to date"),
+            _reporting_wrong_values(path, "bringing its tables up to date"),
             engine.execution_options(hone_writes=True).begin() as connection,
         ):
-            version = _version(connection, url)
+            version = _version(connection, path)
             if version != SCHEMA:
-                _upgrade(connection, url, version)
+                _upgrade(connection, path, version)
     except StoreError as error:
         error.hint = error.hint or (
             "its tables are not those of its revision: move the file away together with those that"
@@ -288,7 +255,7 @@ def _migrate(url: sa.URL) -> None:
         engine.dispose()
 
 
-def _upgrade(connection: sa.Connection, url: sa.URL, version: str | None) -> None:
+def _upgrade(connection: sa.Connection, path: Path, version: str | None) -> None:
     from alembic import command  # noqa: PLC0415 - slow to load, and seldom needed
 
     config = migrations()
@@ -297,11 +264,11 @@ def _upgrade(connection: sa.Connection, url: sa.URL, version: str | None) -> Non
         make_tables(connection)
         command.stamp(config, "head")
     else:
-        _check_known(version, url)
+        _check_known(version, path)
         command.upgrade(config, "head")
 
 
-def _check_known(version: str, url: sa.URL) -> None:
+def _check_known(version: str, path: Path) -> None:
     """Refuse tables of a revision that this hone does not know, older or newer."""
     from alembic.script import ScriptDirectory  # noqa: PLC0415 - as above
 
@@ -310,13 +277,13 @@ def _check_known(version: str, url: sa.URL) -> None:
     }
     if version < min(known):
         raise StoreError(
-            f"the store {place(url)} was written before hone 0.1.0 (its tables are of revision"
+            f"the store {path} was written before hone 0.1.0 (its tables are of revision"
             f" {version}), which hone no longer reads",
             hint="choose another home with --home or DBHONE_HOME, or move that file away",
         )
     if version not in known:
         raise StoreError(
-            f"the store {place(url)} was written by a newer hone (its tables are of revision"
+            f"the store {path} was written by a newer hone (its tables are of revision"
             f" {version}, this hone supports them up to {SCHEMA})",
             hint="update hone, or choose another home with --home or DBHONE_HOME",
         )
@@ -332,50 +299,49 @@ def migrations() -> Config:
 
 
 @contextlib.contextmanager
-def reporting_errors(url: sa.URL, doing: str) -> Iterator[None]:
+def reporting_errors(path: Path, doing: str) -> Iterator[None]:
     """Turn the database's errors into ours, which say what to do."""
     try:
         yield
     except sa.exc.DBAPIError as error:
         cause = error.orig if error.orig is not None else error
-        raise explain(cause, url, doing) from error
+        raise explain(cause, path, doing) from error
     except (sa.exc.SQLAlchemyError, sqlite3.Error) as error:
-        raise explain(error, url, doing) from error
+        raise explain(error, path, doing) from error
     except (UnicodeEncodeError, OverflowError) as error:
         raise StoreError(f"{doing} failed: the store cannot keep a value: {error}") from error
 
 
 @contextlib.contextmanager
-def _reporting_wrong_values(url: sa.URL, doing: str) -> Iterator[None]:
+def _reporting_wrong_values(path: Path, doing: str) -> Iterator[None]:
     """Turn into ours the errors of values that no hone has written."""
     try:
         yield
     except (ValueError, TypeError, KeyError, OverflowError, zlib.error, RecursionError) as error:
         raise StoreError(
-            f"the store {place(url)} failed while {doing}: it holds a value that is wrong: {error}",
+            f"the store {path} failed while {doing}: it holds a value that is wrong: {error}",
             hint="another program has changed it: restore a copy, or choose another home with"
             " --home or DBHONE_HOME. If none has, this is a bug in hone: please report it with what"
             " --debug prints",
         ) from error
 
 
-def explain(error: BaseException, url: sa.URL, doing: str) -> HoneError:
+def explain(error: BaseException, path: Path, doing: str) -> HoneError:
     """Return the error that says what is wrong with the database, and what to do."""
-    name = place(url)
     code = getattr(error, "sqlite_errorcode", None)
     kind = None if code is None else code & 0xFF
-    if kind == sqlite3.SQLITE_FULL or (kind == sqlite3.SQLITE_IOERR and _no_room(name)):
-        full = disk_full(OSError(errno.ENOSPC, "", name), doing)
+    if kind == sqlite3.SQLITE_FULL or (kind == sqlite3.SQLITE_IOERR and _no_room(path)):
+        full = disk_full(OSError(errno.ENOSPC, "", str(path)), doing)
         assert full is not None
         return full
     what, hint = _WORDS.get(kind, (f"{error}", None))
     failed = StoreBusyError if kind == sqlite3.SQLITE_BUSY else StoreError
-    return failed(f"the store {name} failed while {doing}: {what}", hint=hint)
+    return failed(f"the store {path} failed while {doing}: {what}", hint=hint)
 
 
-def _no_room(name: str) -> bool:
+def _no_room(path: Path) -> bool:
     with contextlib.suppress(OSError):
-        return shutil.disk_usage(Path(name).parent).free < 2**20
+        return shutil.disk_usage(path.parent).free < 2**20
     return False
 
 

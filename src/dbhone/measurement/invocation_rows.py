@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 
 from dbhone.errors import StoreError
 from dbhone.measurement.record import Invocation, Slice, Sliced
@@ -163,16 +164,11 @@ def insert(connection: sa.Connection, table: sa.Table, values: Mapping[str, Any]
 def put(
     connection: sa.Connection, table: sa.Table, key: Mapping[str, Any], values: Mapping[str, Any]
 ) -> int:
-    """Insert a row, or update the one that has this key; return its id.
-
-    It is written out because databases spell an upsert each in its own way.
-    """
+    """Insert a row, or update the one that has this key, which is unique; return its id."""
+    row = sqlite.insert(table).values({**key, **values})
+    connection.execute(row.on_conflict_do_update(index_elements=list(key), set_=values))
     same = sa.and_(*(table.c[name] == value for name, value in key.items()))
-    existing = connection.scalar(sa.select(table.c.id).where(same))
-    if existing is None:
-        return insert(connection, table, {**key, **values})
-    connection.execute(sa.update(table).where(same).values(**values))
-    return int(existing)
+    return int(connection.execute(sa.select(table.c.id).where(same)).scalar_one())
 
 
 SELECT_DONE = sa.select(INVOCATIONS, SUBJECTS.c.name.label("subject")).join(

@@ -86,12 +86,12 @@ class Store:
         self._database = database
 
     @classmethod
-    def open(cls, url_or_path: str | Path) -> Store:
-        """Open the store at a path, or at the URL of a database; make it or migrate it if needed.
+    def open(cls, path: Path) -> Store:
+        """Open the store in a file; make it or migrate it if needed.
 
         Raises StoreError if that cannot be done, or if a newer hone wrote it.
         """
-        return cls(open_database(url_or_path))
+        return cls(open_database(path))
 
     @classmethod
     def open_to_read(cls, path: Path) -> Store:

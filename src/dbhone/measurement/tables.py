@@ -19,19 +19,22 @@ that is up to date need not load Alembic."""
 
 
 class UtcDateTime(sa.TypeDecorator[datetime]):
-    """A moment in UTC, with its time zone on the Python side whatever the database keeps."""
+    """A moment in UTC, which has its time zone on the Python side only."""
 
-    impl = sa.DateTime(timezone=True)
+    impl = sa.DateTime
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+    def process_bind_param(
+        self,
+        value: datetime | None,
+        dialect: sa.Dialect,  # noqa: ARG002 - SQLAlchemy's signature
+    ) -> datetime | None:
         """Refuse a moment without a time zone: it would be ambiguous."""
         if value is None:
             return None
         if value.tzinfo is None:
             raise ValueError(f"{value} has no time zone")
-        moment = value.astimezone(UTC)
-        return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
+        return value.astimezone(UTC).replace(tzinfo=None)
 
     def process_result_value(
         self,
@@ -39,9 +42,7 @@ class UtcDateTime(sa.TypeDecorator[datetime]):
         dialect: sa.Dialect,  # noqa: ARG002 - SQLAlchemy's signature
     ) -> datetime | None:
         """Give the moment its time zone back."""
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        return None if value is None else value.replace(tzinfo=UTC)
 
 
 METADATA = sa.MetaData(
@@ -183,7 +184,6 @@ sa.Index(
     INVOCATIONS.c.subject_id,
     unique=True,
     sqlite_where=COUNTS,
-    postgresql_where=COUNTS,
 )
 
 
