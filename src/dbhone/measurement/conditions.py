@@ -18,8 +18,6 @@ from dbhone.files import text_if_there
 
 _ROOT = Path("/")
 _CPUS = Path("sys/devices/system/cpu")
-_FREQUENCIES = 8
-"""Each costs a file; that many cores tell whether the clock is low."""
 _FIELDS = 8
 """Of a line ``cpu`` in /proc/stat. Guests' time, which follows, is in the user time already."""
 
@@ -29,24 +27,12 @@ class Condition(StrEnum):
 
     STEAL = "steal"
     """Share of all cores' time that the hypervisor gave to others while we wanted it."""
-    IOWAIT = "iowait"
-    """Share of all cores' time spent idle waiting for a disk."""
     OTHERS = "others_cores"
     """Cores that other processes kept busy, on average."""
-    LOAD = "load"
-    """Processes that ran or wanted to, ourselves included, over the last minute."""
-    SWITCHES = "context_switches"
-    """Of all processes, in a second."""
     THROTTLED = "throttled_seconds"
     """Time that our control group's quota kept us from the CPU."""
     THERMAL = "thermal_seconds"
     """Time that the CPU was slowed down because it was hot."""
-    MEGAHERTZ = "megahertz"
-    """The cores' clock, the mean of before and after."""
-    PRESSURE_CPU = "pressure_cpu"
-    """Share of the time in which something waited for a core."""
-    PRESSURE_IO = "pressure_io"
-    """Share of the time in which something waited for a disk."""
     PRESSURE_MEMORY = "pressure_memory"
     """Share of the time in which something waited for memory."""
 
@@ -56,7 +42,6 @@ class CpuTimes:
     """Time of all cores together since the machine started, in seconds."""
 
     busy: float
-    iowait: float
     steal: float
     total: float
 
@@ -65,17 +50,15 @@ class CpuTimes:
 class Snapshot:
     """The machine at a moment; times in seconds since it started, None if they are unknown.
 
-    ``at`` is on the monotonic clock. ``pressure`` has the time of waiting by condition.
+    ``at`` is on the monotonic clock. ``memory_pressure`` is the time in which something waited for
+    memory.
     """
 
     at: float
     cpu: CpuTimes | None
-    switches: int | None
-    load: float | None
     throttled: float | None
     thermal: float | None
-    megahertz: float | None
-    pressure: dict[Condition, float]
+    memory_pressure: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,33 +66,21 @@ class _Files:
     """Where to read, found once."""
 
     stat: Path
-    load: Path
     throttled: tuple[Path, ...]
     thermal: Path
-    frequencies: tuple[Path, ...]
-    pressure: dict[Condition, Path]
+    memory_pressure: Path
 
 
 def read_conditions(root: Path = _ROOT) -> Snapshot:
     """Return the conditions now."""
     files = _files(root)
-    stat = text_if_there(files.stat)
-    load = text_if_there(files.load)
     thermal = text_if_there(files.thermal)
-    pressure = {
-        resource: parse_pressure(text_if_there(path)) for resource, path in files.pressure.items()
-    }
     return Snapshot(
         at=time.monotonic(),
-        cpu=parse_cpu_times(stat),
-        switches=parse_switches(stat),
-        load=float(load.split()[0]) if load else None,
+        cpu=parse_cpu_times(text_if_there(files.stat)),
         throttled=_sum([parse_throttled(text_if_there(path)) for path in files.throttled]),
         thermal=int(thermal) / 1e3 if thermal else None,
-        megahertz=parse_megahertz([text_if_there(path) for path in files.frequencies]),
-        pressure={
-            resource: seconds for resource, seconds in pressure.items() if seconds is not None
-        },
+        memory_pressure=parse_pressure(text_if_there(files.memory_pressure)),
     )
 
 
@@ -119,20 +90,15 @@ def between(before: Snapshot, after: Snapshot, *, own_cpu_seconds: float) -> dic
     ``own_cpu_seconds`` is what the measured programs and hone used meanwhile.
     """
     seconds = max(after.at - before.at, 1e-9)
+    waited = _growth(before.memory_pressure, after.memory_pressure)
     rates: dict[Condition, float | None] = {
-        Condition.LOAD: after.load,
-        Condition.SWITCHES: _rate(before.switches, after.switches, seconds),
         Condition.THROTTLED: _growth(before.throttled, after.throttled),
         Condition.THERMAL: _growth(before.thermal, after.thermal),
-        Condition.MEGAHERTZ: _mean(before.megahertz, after.megahertz),
+        Condition.PRESSURE_MEMORY: None if waited is None else min(waited / seconds, 1.0),
     }
-    for resource, start in before.pressure.items():
-        share = _rate(start, after.pressure.get(resource), seconds)
-        rates[resource] = None if share is None else min(share, 1.0)
     if before.cpu is not None and after.cpu is not None:
         total = after.cpu.total - before.cpu.total
         rates[Condition.STEAL] = _share(after.cpu.steal - before.cpu.steal, total)
-        rates[Condition.IOWAIT] = _share(after.cpu.iowait - before.cpu.iowait, total)
         others = after.cpu.busy - before.cpu.busy - own_cpu_seconds
         rates[Condition.OTHERS] = max(0.0, others / seconds)
     return {str(resource): value for resource, value in rates.items() if value is not None}
@@ -147,13 +113,7 @@ def parse_cpu_times(stat: str) -> CpuTimes | None:
         tick / os.sysconf("SC_CLK_TCK") for tick in ticks
     )
     busy = user + nice + system + hard + soft
-    return CpuTimes(busy=busy, iowait=iowait, steal=steal, total=busy + idle + iowait + steal)
-
-
-def parse_switches(stat: str) -> int | None:
-    """Return the context switches that /proc/stat tells."""
-    _, separator, rest = stat.partition("\nctxt ")
-    return int(rest.split(None, 1)[0]) if separator else None
+    return CpuTimes(busy=busy, steal=steal, total=busy + idle + iowait + steal)
 
 
 def parse_pressure(text: str) -> float | None:
@@ -174,29 +134,16 @@ def parse_throttled(cpu_stat: str) -> float | None:
     return None
 
 
-def parse_megahertz(kilohertz: list[str]) -> float | None:
-    """Return the mean of the cores' frequencies, from their files ``scaling_cur_freq``."""
-    known = [int(text) / 1e3 for text in kilohertz if text.strip().isdigit()]
-    return sum(known) / len(known) if known else None
-
-
 @cache
 def _files(root: Path) -> _Files:
     proc = root / "proc"
-    cpus = [root / _CPUS / f"cpu{number}" for number in sorted(os.sched_getaffinity(0))]
-    frequencies = [cpu / "cpufreq/scaling_cur_freq" for cpu in cpus[:_FREQUENCIES]]
+    cpu = root / _CPUS / f"cpu{min(os.sched_getaffinity(0))}"
     throttled = [folder / "cpu.stat" for folder in cgroup.folders(root, "cpu")]
     return _Files(
         stat=proc / "stat",
-        load=proc / "loadavg",
         throttled=tuple(path for path in throttled if path.exists()),
-        thermal=cpus[0] / "thermal_throttle/package_throttle_total_time_ms",
-        frequencies=tuple(path for path in frequencies if path.exists()),
-        pressure={
-            Condition.PRESSURE_CPU: proc / "pressure/cpu",
-            Condition.PRESSURE_IO: proc / "pressure/io",
-            Condition.PRESSURE_MEMORY: proc / "pressure/memory",
-        },
+        thermal=cpu / "thermal_throttle/package_throttle_total_time_ms",
+        memory_pressure=proc / "pressure/memory",
     )
 
 
@@ -207,15 +154,6 @@ def _sum(values: list[float | None]) -> float | None:
 
 def _growth(before: float | None, after: float | None) -> float | None:
     return None if before is None or after is None else max(0.0, after - before)
-
-
-def _rate(before: float | None, after: float | None, seconds: float) -> float | None:
-    growth = _growth(before, after)
-    return None if growth is None else growth / seconds
-
-
-def _mean(before: float | None, after: float | None) -> float | None:
-    return None if before is None or after is None else (before + after) / 2
 
 
 def _share(part: float, whole: float) -> float:
