@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Protocol
 
 from dbhone.measurement.metric import BY_NAME, CPU_SECONDS, THROUGHPUT, Better
 from dbhone.measurement.record import Group, Role, Subject
@@ -344,25 +343,9 @@ def possible_range(summary: Summary, controls: Iterable[Summary]) -> tuple[float
     return min([low, *ends]), max([high, *ends])
 
 
-class ComparedSubject(Protocol):
-    """A subject, as far as it decides whether it can win."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def role(self) -> Role:
-        """What it is compared as."""
-
-    @property
-    def broken(self) -> str | None:
-        """Why it took no further part, None if it did not break."""
-
-
 def sound_scores(
     analysis: Analysis,
-    subjects: Iterable[ComparedSubject],
+    subjects: Iterable[Subject],
     role: Role,
     figure: Callable[[Analysis, str], Summary | None] = overall,
 ) -> tuple[Summary, ...]:
@@ -375,12 +358,12 @@ def sound_scores(
     return tuple(score for score in scores if score is not None)
 
 
-def controls_of(analysis: Analysis, subjects: Iterable[ComparedSubject]) -> tuple[Summary, ...]:
+def controls_of(analysis: Analysis, subjects: Iterable[Subject]) -> tuple[Summary, ...]:
     """Return the overall summaries of the sound controls."""
     return sound_scores(analysis, subjects, Role.CONTROL)
 
 
-def find_winner(analysis: Analysis, subjects: Iterable[ComparedSubject]) -> Summary | None:
+def find_winner(analysis: Analysis, subjects: Iterable[Subject]) -> Summary | None:
     """Return the overall summary of the winner, None if no build is faster than the base.
 
     The winner has the highest ratio of the candidates whose verdict is faster; neither a
@@ -391,7 +374,7 @@ def find_winner(analysis: Analysis, subjects: Iterable[ComparedSubject]) -> Summ
     return max(faster, key=lambda score: score.ratio, default=None)
 
 
-def find_best(analysis: Analysis, subjects: Collection[ComparedSubject]) -> Summary | None:
+def find_best(analysis: Analysis, subjects: Collection[Subject]) -> Summary | None:
     """Return the overall summary of the best sound candidate, None if none has a verdict.
 
     It is the winner if there is one.
