@@ -19,7 +19,7 @@ from dbhone.analysis.estimate import (
 )
 from dbhone.analysis.indirect import ONE_RUN, Links
 from dbhone.analysis.judged_steps import judged_steps
-from dbhone.analysis.multiplicity import Family, Rows, Tests, judge
+from dbhone.analysis.multiplicity import Family, Tests, judge
 from dbhone.analysis.verdict import (
     Analysis,
     Effect,
@@ -104,11 +104,6 @@ class _Compared:
     rows: list[_Row]
     estimates: Estimates
 
-    @property
-    def in_families(self) -> Rows:
-        """The comparisons as their correction takes them."""
-        return Rows(estimates=self.estimates, families=tuple(row.family for row in self.rows))
-
 
 def analyse(
     samples: SampleArray,
@@ -168,7 +163,9 @@ def _tested(compared: Sequence[_Compared]) -> list[Tests]:
         together.setdefault(alone, []).append(at)
     tests: dict[int, Tests] = {}
     for places in together.values():
-        tests |= zip(places, judge([compared[at].in_families for at in places]), strict=True)
+        estimates = [compared[at].estimates for at in places]
+        families = [[row.family for row in compared[at].rows] for at in places]
+        tests |= zip(places, judge(estimates, families), strict=True)
     return [tests[at] for at in range(len(compared))]
 
 

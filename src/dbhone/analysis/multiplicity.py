@@ -63,14 +63,6 @@ class Family(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
-    """Comparisons, one estimate for each, and the family of each."""
-
-    estimates: Estimates
-    families: tuple[Family, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Tests:
     """The tests of rows: p values corrected within families, and the findable differences.
 
@@ -81,19 +73,21 @@ class Tests:
     findable: Array
 
 
-def judge(tables: Sequence[Rows]) -> list[Tests]:
-    """Correct each family over all tables; return the tests of each table's rows."""
-    families = np.array([family.value for table in tables for family in table.families])
+def judge(estimates: Sequence[Estimates], families: Sequence[Sequence[Family]]) -> list[Tests]:
+    """Correct each family over all tables of estimates; return the tests of each table's rows.
+
+    ``families`` are those of the rows of each table.
+    """
+    family_of = np.array([family.value for table in families for family in table])
     p, error, freedom = (
-        np.concatenate(columns)
-        for columns in zip(*(_columns(table.estimates) for table in tables), strict=True)
+        np.concatenate(columns) for columns in zip(*map(_columns, estimates), strict=True)
     )
     adjusted, least = np.full_like(p, np.nan), np.full_like(p, np.nan)
     for family in Family:
-        own = families == family.value
+        own = family_of == family.value
         adjusted[own] = holm(p[own])
         least[own] = findable(error[own], freedom[own], adjusted[own])
-    ends = np.cumsum([len(table.families) for table in tables])[:-1]
+    ends = np.cumsum([len(table) for table in families])[:-1]
     pairs = zip(np.split(adjusted, ends), np.split(least, ends), strict=True)
     return [Tests(adjusted=adjusted_p, findable=other) for adjusted_p, other in pairs]
 
