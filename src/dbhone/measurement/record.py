@@ -34,7 +34,9 @@ class RunState(StrEnum):
     """Where a run is in its life."""
 
     RUNNING = "running"
-    """Being executed, or cut off: it is cut off if its session is not alive."""
+    """Being executed; recorded of a run that was cut off, too."""
+    CUT_OFF = "cut off"
+    """Recorded as running, but its session is not alive. It is never stored."""
     INTERRUPTED = "interrupted"
     FAILED = "failed"
     DONE = "done"
@@ -432,7 +434,7 @@ class Run:
         match self.state:
             case RunState.DONE:
                 return ""
-            case RunState.RUNNING:
+            case RunState.RUNNING | RunState.CUT_OFF:
                 return "the run is not over, or was cut off"
             case RunState.INTERRUPTED:
                 return "the run was interrupted by the user"

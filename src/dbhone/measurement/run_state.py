@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 
 from dbhone.home import Home
 from dbhone.measurement.record import Run, RunState, StopReason
@@ -20,19 +19,8 @@ REASONS: Mapping[str, str] = {
 """Why measuring ended, by what a run says it was stopped by."""
 
 
-class State(StrEnum):
-    """Where a run is in its life, as a reader sees it."""
-
-    RUNNING = "running"
-    CUT_OFF = "cut off"
-    """It is recorded as running, but its process has died."""
-    INTERRUPTED = "interrupted"
-    FAILED = "failed"
-    DONE = "done"
-
-
-def state_of(home: Home, run: Run | RunSummary) -> State:
-    """Return where a run is in its life."""
+def state_of(home: Home, run: Run | RunSummary) -> RunState:
+    """Return where a run is in its life, as a reader sees it."""
     if run.state is RunState.RUNNING and not is_alive(home, run.session):
-        return State.CUT_OFF
-    return State(run.state.value)
+        return RunState.CUT_OFF
+    return run.state

@@ -19,7 +19,7 @@ def how_to_continue(run: Run) -> str:
             return f"A new run tries again what broke; 'hone resume {run.id}' leaves it out."
         case RunState.FAILED:
             return f"'hone resume {run.id}' continues it once the reason is mended."
-        case RunState.INTERRUPTED | RunState.RUNNING:
+        case RunState.INTERRUPTED | RunState.RUNNING | RunState.CUT_OFF:
             return f"'hone resume {run.id}' continues from what is finished."
 
 

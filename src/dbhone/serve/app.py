@@ -18,7 +18,7 @@ from werkzeug.sansio.utils import host_is_trusted
 from werkzeug.wrappers import Request, Response
 
 from dbhone.errors import HoneError, StoreError, UsageError
-from dbhone.measurement.run_state import State
+from dbhone.measurement.record import RunState
 from dbhone.report.templating import page_style, templates
 from dbhone.serve.listing import read_filters
 from dbhone.serve.run_service import RunService
@@ -159,14 +159,14 @@ class App:
     def _runs(self, request: Request) -> Response:
         overview = self._service.overview(read_filters(request.args))
         listing = overview.listing
-        again = _LOOK_AGAIN if any(run.state is State.RUNNING for run in listing.shown) else 0
+        again = _LOOK_AGAIN if any(run.state is RunState.RUNNING for run in listing.shown) else 0
         if len(overview.headlines) < len(listing.shown):
             again = _LOOK_SOON
         return self._page("runs.html", overview=overview, listing=listing, again=again)
 
     def _live(self, number: int) -> Response:
         view = self._service.view(number)
-        again = _LOOK_AGAIN if view.state is State.RUNNING else 0
+        again = _LOOK_AGAIN if view.state is RunState.RUNNING else 0
         return self._page("live.html", view=view, again=again)
 
     def _compare(self, request: Request) -> Response:

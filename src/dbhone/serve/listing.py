@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 from dbhone.activity import Activity
 from dbhone.errors import UsageError
 from dbhone.measurement.invocation_rows import Progress
-from dbhone.measurement.record import Run
-from dbhone.measurement.run_state import REASONS, State
+from dbhone.measurement.record import Run, RunState
+from dbhone.measurement.run_state import REASONS
 from dbhone.measurement.store import RunSummary
 from dbhone.report.resuming import how_to_continue
 from dbhone.units import count_of, duration, exact_percent
@@ -24,7 +24,7 @@ class Listed:
     """A run that may be listed, and where it is in its life."""
 
     run: RunSummary
-    state: State
+    state: RunState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ def _matches(listed: Listed, filters: Filters) -> bool:
 
 
 def doing(
-    run: Run, state: State, progress: Progress, activity: Activity | None, now: datetime
+    run: Run, state: RunState, progress: Progress, activity: Activity | None, now: datetime
 ) -> str:
     """Return what the run does, or why it does nothing any more, in a sentence or two.
 
@@ -119,17 +119,17 @@ def doing(
     """
     latest = progress.latest
     match state:
-        case State.RUNNING if latest is not None:
+        case RunState.RUNNING if latest is not None:
             return f"Measuring block {latest.block + 1}."
-        case State.RUNNING:
+        case RunState.RUNNING:
             declared = count_of(len(run.declared.subjects), "subject")
             ready = f"Preparing: {len(run.subjects)} of {declared} ready so far."
             return ready if activity is None else f"{ready} Now: {_now(activity, now)}."
-        case State.CUT_OFF:
+        case RunState.CUT_OFF:
             return f"The process that executed it has died. {how_to_continue(run)}"
-        case State.INTERRUPTED:
+        case RunState.INTERRUPTED:
             return f"It was interrupted. {how_to_continue(run)}"
-        case State.FAILED:
+        case RunState.FAILED:
             return f"It failed: {run.error or 'no reason was kept'}. {how_to_continue(run)}"
     return f"It is complete: {REASONS.get(run.stopped_by or '', 'no reason was kept')}."
 
@@ -145,7 +145,7 @@ def _since(activity: Activity, now: datetime) -> float:
 
 
 def facts(
-    run: Run, state: State, progress: Progress, activity: Activity | None, now: datetime
+    run: Run, state: RunState, progress: Progress, activity: Activity | None, now: datetime
 ) -> dict[str, str]:
     """Return how far the run is, by name."""
     design = run.design
@@ -167,7 +167,7 @@ def facts(
     ended = max(0.0, (now - latest.started_at).total_seconds() - latest.seconds)
     how = "" if latest.failure is None else ", and failed"
     latest_row = {"Latest": f"{latest.set} on {latest.subject}{how}, {duration(ended)} ago"}
-    if state is State.RUNNING:
+    if state is RunState.RUNNING:
         sound = sum(subject.broken is None for subject in run.subjects)
         invocations = sound * len({step.set for step in run.steps})
         latest_row = {

@@ -16,8 +16,8 @@ from typing import Generic, TypeVar
 
 from dbhone.activity import activity_of
 from dbhone.home import Home
-from dbhone.measurement.record import Run
-from dbhone.measurement.run_state import State, state_of
+from dbhone.measurement.record import Run, RunState
+from dbhone.measurement.run_state import state_of
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import RunSummary, Store
 from dbhone.report.findings import findings_of
@@ -93,7 +93,7 @@ class RunView:
     """A run as it is now. ``page`` is what was found in its complete blocks."""
 
     run: Run
-    state: State
+    state: RunState
     doing: str
     facts: dict[str, str]
     page: Page
@@ -137,11 +137,12 @@ class RunService:
             state = state_of(self._home, run)
             # While a run lasts, what it found changes as subjects are ready and blocks complete: to
             # analyse it after each invocation would keep a machine busy that is being measured.
-            found = (run.subjects, progress.blocks) if state is State.RUNNING else (run, progress)
+            lasts = state is RunState.RUNNING
+            found = (run.subjects, progress.blocks) if lasts else (run, progress)
             version = (state, found)
             page = self._pages.get(run_id, version, lambda: page_of(run, store))
         now = datetime.now(UTC)
-        activity = activity_of(self._home, run.session) if state is State.RUNNING else None
+        activity = activity_of(self._home, run.session) if state is RunState.RUNNING else None
         return RunView(
             run=run,
             state=state,

@@ -12,8 +12,8 @@ from dbhone.cli.help import Task, hone_command
 from dbhone.cli.lines import facts, headed, labelled
 from dbhone.cli.listing import listing
 from dbhone.measurement.invocation_rows import Progress
-from dbhone.measurement.record import Run
-from dbhone.measurement.run_state import REASONS, State, state_of
+from dbhone.measurement.record import Run, RunState
+from dbhone.measurement.run_state import REASONS, state_of
 from dbhone.report.findings import findings_of
 from dbhone.report.resuming import how_to_continue
 from dbhone.units import duration, exact_percent, size
@@ -37,16 +37,16 @@ def command(context: Context, run: str) -> None:
     for warning in warnings:
         label = "warning" if warning.code in CONTROL_CODES else "note"
         out.print(labelled(label, warning.text))
-    following = "" if state is State.RUNNING else how_to_continue(chosen_run)
+    following = "" if state is RunState.RUNNING else how_to_continue(chosen_run)
     if following:
         out.print(following)
     elif progress.blocks:
         out.print(f"'hone report {chosen_run.id}' says what it found.")
 
 
-def _facts(run: Run, state: State, progress: Progress) -> Table:
+def _facts(run: Run, state: RunState, progress: Progress) -> Table:
     design = run.design
-    reason = f": {run.error}" if run.error and state is State.FAILED else ""
+    reason = f": {run.error}" if run.error and state is RunState.FAILED else ""
     rows = {
         "state": f"{state.value}{reason}",
         "stopped by": REASONS.get(run.stopped_by or "", ""),
