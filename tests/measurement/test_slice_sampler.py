@@ -76,12 +76,3 @@ def test_a_probe_that_fails_is_told_and_others_go_on() -> None:
     sampler, found = sampled([probe(SUM, 0, 1), probe(LEVEL, *range(9))], 3)
     assert sampler.trouble == "the server has gone away"
     assert {each.quantity: len(each.at) for each in found} == {SUM: 1, LEVEL: 3}
-
-
-def test_a_failure_without_a_message_is_told_by_its_kind() -> None:
-    def fail() -> Readings:
-        raise TimeoutError
-
-    sampler, found = sampled([fail], 2)
-    assert sampler.trouble == "TimeoutError"
-    assert found == ()

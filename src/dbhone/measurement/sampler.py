@@ -22,6 +22,25 @@ Probe = Callable[[], Readings]
 _PATIENCE = 30.0
 
 
+class _AskedProbe:
+    """A probe that is asked until it fails. ``trouble`` is why it failed, None if it did not."""
+
+    def __init__(self, probe: Probe) -> None:
+        self._probe = probe
+        self.trouble: str | None = None
+
+    def read(self) -> Readings | None:
+        """Return what it reads, None if it fails now or has failed before."""
+        if self.trouble is not None:
+            return None
+        try:
+            return self._probe()
+        # What watches must never fail what is watched, whatever a client library raises.
+        except Exception as error:  # noqa: BLE001
+            self.trouble = str(error) or type(error).__name__
+            return None
+
+
 class Sampler:
     """Asks probes once in ``every`` seconds, from the moment at which ``running`` is entered.
 
@@ -31,9 +50,10 @@ class Sampler:
     """
 
     def __init__(self, probes: Sequence[Probe], *, every: float) -> None:
-        self._probes: dict[Probe, list[tuple[float, Readings]]] = {probe: [] for probe in probes}
+        self._read_of: dict[_AskedProbe, list[tuple[float, Readings]]] = {
+            _AskedProbe(probe): [] for probe in probes
+        }
         self._every = every
-        self._failed: set[Probe] = set()
         self._stop = threading.Event()
         self.trouble: str | None = None
         """Why something was not read, None if all was."""
@@ -56,7 +76,7 @@ class Sampler:
 
     def series(self) -> tuple[Series, ...]:
         """Return what was read."""
-        return tuple(series for read in self._probes.values() for series in series_of(tuple(read)))
+        return tuple(series for read in self._read_of.values() for series in series_of(read))
 
     def _observe(self) -> None:
         moment = 0
@@ -70,17 +90,12 @@ class Sampler:
         return time.monotonic() - self.began
 
     def _read(self) -> None:
-        for probe, read in self._probes.items():
-            if probe in self._failed:
-                continue
-            try:
-                readings = probe()
-            # What watches must never fail what is watched, whatever a client library raises.
-            except Exception as error:  # noqa: BLE001
-                self._failed.add(probe)
-                self.trouble = _why(error)
-            else:
+        for probe, read in self._read_of.items():
+            readings = probe.read()
+            if readings is not None:
                 read.append((self._passed(), readings))
+            else:
+                self.trouble = self.trouble or probe.trouble
 
 
 class SliceSampler:
@@ -112,16 +127,16 @@ class SliceSampler:
 
     def _read(self, at: float) -> None:
         for probe in self._probes:
-            self.trouble = probe.read(at) or self.trouble
+            probe.read(at)
+            self.trouble = self.trouble or probe.trouble
 
 
 class _ProbeReadings:
     """What one probe read: sums grow only while a slice lasts."""
 
     def __init__(self, probe: Probe, every: float) -> None:
-        self._probe = probe
+        self._probe = _AskedProbe(probe)
         self._every = every
-        self._failed = False
         self._before: Readings = {}
         self._sums: dict[Quantity, float] = {}
         self._moments: list[tuple[float, Readings]] = []
@@ -133,22 +148,21 @@ class _ProbeReadings:
             of_rate = series.quantity.kind is SeriesKind.RATE
             yield series if of_rate else at_ends[series.quantity]
 
-    def read(self, at: float) -> str | None:
-        """Read at a slice's end, or with 0.0 at its begin; return what went wrong."""
-        if self._failed:
-            return None
-        try:
-            readings = self._probe()
-        # What watches must never fail what is watched, whatever a client library raises.
-        except Exception as error:  # noqa: BLE001
-            self._failed = True
-            return _why(error)
+    @property
+    def trouble(self) -> str | None:
+        """Why it was not read, None if it was."""
+        return self._probe.trouble
+
+    def read(self, at: float) -> None:
+        """Read at a slice's end, or with 0.0 at its begin."""
+        readings = self._probe.read()
+        if readings is None:
+            return
         if at > 0.0:
             self._add(at, readings)
         elif not self._moments:
             self._moments.append((0.0, self._only_sums(readings)))
         self._before = readings
-        return None
 
     def _only_sums(self, readings: Readings) -> Readings:
         """Return where rates begin. A level is read at the slices' ends alone."""
@@ -163,8 +177,3 @@ class _ProbeReadings:
         if len(self._moments) > 1 and self._moments[-1][0] - self._moments[-2][0] < self._every:
             self._moments.pop()
         self._moments.append((at, now))
-
-
-def _why(error: Exception) -> str:
-    """Return what an error says, or else its kind."""
-    return str(error) or type(error).__name__

@@ -25,7 +25,7 @@ from dbhone.measurement.server_usage import read_usage
 from dbhone.workload.drivers.base import INTERVAL, DriverReport
 
 Warn = Callable[[Warning], None]
-"""Keeps a warning with the run: its code, its text, and the subject that it is about."""
+"""Keeps a warning with the run."""
 
 
 class RunObservation:
