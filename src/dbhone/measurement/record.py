@@ -204,7 +204,7 @@ class Code(StrEnum):
     REFUSED_TRANSACTIONS = "refused-transactions"
     REFUSED_STATEMENTS = "refused-statements"
     """What a server refused of a captured workload, and why."""
-    REJECTED = "refused"
+    REJECTED = "rejected"
     """A search rejected a candidate, though it may be faster."""
     FAILED_TEST = "failed-test"
     SUBJECT_BROKEN = "subject-broken"
