@@ -26,10 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dbhone.measurement.record import LEAST_OPERATIONS, Slice
-from dbhone.measurement.sample_array import Array
+from dbhone.measurement.sample_array import DEVIATION, Array
 
-DEVIATION = 1.4826
-"""The standard deviation of normal noise, in medians of the distance from its centre."""
 _FAR = 4.0
 """In standard deviations: normal noise is as far off in one of 16,000 slices."""
 _LEAST = 6

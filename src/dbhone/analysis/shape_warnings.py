@@ -16,10 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dbhone.analysis.rounds import DEVIATION
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Code, Warning
-from dbhone.measurement.sample_array import Array, SampleArray
+from dbhone.measurement.sample_array import DEVIATION, Array, SampleArray
 from dbhone.units import count_of, listed
 
 _FAR = 10.0

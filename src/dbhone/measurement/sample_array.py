@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from dbhone.errors import HoneError
 from dbhone.measurement.metric import THROUGHPUT, Metric
-from dbhone.measurement.stall_noise import StallNoise
+from dbhone.measurement.stall_noise import Array, StallNoise
 
-Array: TypeAlias = NDArray[np.float64]
+__all__ = ["DEVIATION", "Array", "Indices", "Logs", "SampleArray", "join"]
+
+DEVIATION = 1.4826
+"""The standard deviation of normal noise, in medians of the distance from its centre."""
 Indices: TypeAlias = NDArray[np.int32]
 
 

@@ -15,15 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dbhone.measurement.sample_array import Array
+from dbhone.measurement.sample_array import DEVIATION, Array
 from dbhone.measurement.stall_noise import StallNoise
 
 _STANDSTILL = 0.5
 """The share of a slice's time that must be lost."""
 _FAR = 4.0
 """In standard deviations of a trial's slices: normal noise is as far off in one of 30,000."""
-_DEVIATION = 1.4826
-"""The standard deviation of normal noise, in medians of the distance from its centre."""
 _LEAST_SECONDS = 0.25
 _UNSEEN = 0.5
 """How many stalls more than were seen are expected by Jeffreys' prior of a rate (L. D. Brown, T. T.
@@ -63,7 +61,7 @@ def stalled_shares(logs: Array) -> Array:
         away = logs - median(logs, axis=-2, keepdims=True)
         columns = range(logs.shape[-1])
         others = [median(np.delete(away, at, axis=-1), axis=-1) for at in columns]
-        spread = _DEVIATION * median(np.abs(away), axis=-2, keepdims=True)
+        spread = DEVIATION * median(np.abs(away), axis=-2, keepdims=True)
     behind = away - np.minimum(np.nan_to_num(np.stack(others, axis=-1)), 0.0)
     shares: Array = -np.expm1(behind)
     return np.where((shares > _STANDSTILL) & (behind < -_FAR * spread), shares, 0.0)
