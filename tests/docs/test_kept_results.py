@@ -40,7 +40,7 @@ def test_one_run_is_kept_without_the_others_and_without_their_home(
     with Store.open(tmp_path / "store.db") as store:
         begin(store)
         number = begin(store)
-        store.rename_run(number, f"In {tmp_path}")
+        store.update_run(number, title=f"In {tmp_path}")
     monkeypatch.setattr(kept_results, "RUNS", tmp_path / "runs")
     keep(tmp_path, number, "mine", {})
     assert kept() == ["mine"]

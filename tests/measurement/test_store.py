@@ -395,7 +395,7 @@ def test_people_can_read_the_results_in_plain_sql(
 
 
 def test_a_run_can_be_renamed(store: Store, run_id: int) -> None:
-    store.rename_run(run_id, "another title")
+    store.update_run(run_id, title="another title")
     assert store.run(run_id).title == "another title"
 
 

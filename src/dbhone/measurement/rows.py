@@ -65,6 +65,7 @@ class RunChange(TypedDict, total=False):
     that it waited for other hones; the rest is set.
     """
 
+    title: str
     state: RunState
     session: str
     seconds_added: float

@@ -214,11 +214,6 @@ class Store:
         with self._changing(run_id, "noting how it goes") as connection:
             connection.execute(sa.update(RUNS).where(RUNS.c.id == run_id).values(values))
 
-    def rename_run(self, run_id: int, title: str) -> None:
-        """Give a run another title."""
-        with self._changing(run_id, "renaming") as connection:
-            connection.execute(sa.update(RUNS).where(RUNS.c.id == run_id).values(title=title))
-
     def delete_run(self, run_id: int) -> None:
         """Delete a run and all that belongs to it: it cannot be undone."""
         invocations = sa.select(INVOCATIONS.c.id).where(INVOCATIONS.c.run_id == run_id)

@@ -20,8 +20,8 @@ from dbhone.cli.running import execute_new, with_design
 from dbhone.cli.selecting import ChosenBuild, choose
 from dbhone.compilation.manifest import Build
 from dbhone.errors import UsageError
-from dbhone.experiment.declaration.load import parse
-from dbhone.experiment.execution.packaged import packaged_build, repeated_text, training_of
+from dbhone.experiment.declaration.load import experiment_of, parse
+from dbhone.experiment.execution.packaged import packaged_build, repeated_text
 from dbhone.experiment.execution.verifying import built_again
 from dbhone.package.checking import Checked
 from dbhone.package.forms.base import DRAWER, Form, ImageForm
@@ -142,7 +142,8 @@ def _by_rules(context: Context, packaging: str, chosen: ChosenBuild) -> Build:
     with context.session() as session, build_service(context, session) as service:
         training = None
         if chosen.run is not None and chosen.subject is not None:
-            training = training_of(chosen.run, chosen.subject, service)
+            experiment = experiment_of(chosen.run, context.home)
+            training = experiment.subject(chosen.subject.name).training
         return packaged_build(chosen.build, packaging, training, grade, service)
 
 

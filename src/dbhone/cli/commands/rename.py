@@ -23,7 +23,7 @@ def command(context: Context, run: str, title: str) -> None:
         raise UsageError("a title is one line of plain text, without line breaks")
     with open_store(context) as store:
         chosen = find_run(store, run)
-        store.rename_run(chosen.id, title.strip())
+        store.update_run(chosen.id, title=title.strip())
         save_reports(context, store.run(chosen.id), store)
     context.tell(f"run {chosen.id} is now called '{title.strip()}'")
 

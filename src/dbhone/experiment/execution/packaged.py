@@ -7,12 +7,10 @@ from typing import Any
 
 from dbhone.compilation.manifest import Build
 from dbhone.errors import UsageError
-from dbhone.experiment.declaration.load import experiment_of
 from dbhone.experiment.declaration.model import Training
 from dbhone.experiment.declaration.templates import file_text
 from dbhone.experiment.execution.builds import BuildService
 from dbhone.experiment.execution.verifying import build_like, usual_base, verify_build
-from dbhone.measurement.record import Run, Subject
 from dbhone.verification.outcome import Grade
 from dbhone.verification.outcome_store import OutcomeStore
 from dbhone.verification.verify import Verification
@@ -51,8 +49,3 @@ def repeated_text(declared: Mapping[str, Any], package: str) -> str:
     head = {key: value for key, value in declared.items() if key not in tables}
     title = f"What {package} says of itself, measured here"
     return file_text("Taken out of a package.", {"title": title, **head}, tables)
-
-
-def training_of(run: Run, subject: Subject, service: BuildService) -> Training | None:
-    """Return what a run's subject was trained on, None if it was not."""
-    return experiment_of(run, service.session.home).subject(subject.name).training
