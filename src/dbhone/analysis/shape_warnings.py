@@ -5,8 +5,8 @@ Nothing is left out here or elsewhere; the footnotes say what the intervals had 
 
 Two modes are detected by the best split of the sorted ratios (Fisher, JASA 53 (1958) 789-798) and
 by the distance of the two means in their own spreads, Ashman's D (Ashman, Bird and Zepf,
-Astronomical Journal 108 (1994) 2348-2361). Noise with one mode, normal or heavy-tailed, exceeds a D
-of 7 in one of 1,000 rows of 12 blocks, and more rarely in longer rows.
+Astronomical Journal 108 (1994) 2348-2361). Normal noise exceeds a D of 8 in one of about 7,000 rows
+of 12 blocks, heavy-tailed noise (t with 4 degrees of freedom) and longer rows more rarely.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ as far off in one of 1,000 rows, of heavy tails (t with 4 degrees of freedom) in
 _LEAST = 12
 """Fewer blocks do not tell how far their ratios usually are from each other."""
 _APART = 8.0
+"""Ashman's D from which on ratios are called bimodal."""
 _SHARE = 0.25
 """Of the blocks, at least this many make a mode."""
 

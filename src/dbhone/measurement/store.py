@@ -186,8 +186,8 @@ class Store:
     def supersede(self, run_id: int, block: int, set: str) -> int:
         """Let the invocations of a set in a block no longer count; return how many those were.
 
-        They stay in the store. It is for a trial that was cut off: what is
-        compared must have been measured side by side.
+        They stay in the store. It is for a trial that was cut off: what is compared must have been
+        measured side by side.
         """
         statement = (
             sa.update(INVOCATIONS)
