@@ -52,28 +52,25 @@ class InstallationSetting:
 class Requirement:
     """Something that must be installed.
 
-    ``package`` is Debian's package that brings it. Only ``versions`` of a DBMS require it. On the
-    distributions ``absent_on`` there is no such package, and another one brings it. With a
-    ``setting`` hone installs the package without what it would start.
+    ``package`` is Debian's package that brings it. Only ``versions`` of a DBMS require it. With
+    a ``setting`` hone installs the package without what it would start.
     """
 
     name: str
     package: str
     kind: RequirementKind = RequirementKind.PROGRAM
     versions: VersionRange = ALWAYS
-    absent_on: tuple[str, ...] = ()
     setting: InstallationSetting | None = None
 
     def is_met(self) -> bool:
-        """Return whether it is there, or not to be had on this distribution."""
+        """Return whether it is there."""
         match self.kind:
             case RequirementKind.PROGRAM:
-                there = shutil.which(self.name) is not None
+                return shutil.which(self.name) is not None
             case RequirementKind.HEADER:
-                there = any((folder / self.name).is_file() for folder in _header_folders())
+                return any((folder / self.name).is_file() for folder in _header_folders())
             case RequirementKind.FILE:
-                there = any(Path("/").glob(self.name))
-        return there or distribution() in self.absent_on
+                return any(Path("/").glob(self.name))
 
 
 SANDBOX = Requirement(name=sandbox.PROGRAM, package=sandbox.PACKAGE)

@@ -126,13 +126,16 @@ def test_a_version_of_clang_needs_the_linker_that_reads_its_objects() -> None:
     assert "lld-19" in {need.package for need in requirements_of("clang-19")}
 
 
-def test_clang_needs_the_runtime_of_its_own_version(
+def test_clang_needs_the_runtime_of_its_own_version_where_it_does_not_bring_it(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def packages_of_runtime() -> list[tuple[str, str]]:
         needs = requirements_of("clang")
         return [(need.name, need.package) for need in needs if "rt" in need.package]
 
+    monkeypatch.setattr(toolchain, "distribution", lambda: "ubuntu22.04")
+    assert packages_of_runtime() == []
+    monkeypatch.setattr(toolchain, "distribution", lambda: "debian12")
     assert packages_of_runtime() == [("clang", "libclang-rt-dev")]
     put_program(path / "clang")
     monkeypatch.setattr(Path, "resolve", lambda _: Path("/usr/lib/llvm-14/bin/clang"))

@@ -60,16 +60,6 @@ def test_headers_and_files_are_found(kind: RequirementKind, name: str) -> None:
     assert Requirement(name=name, package="libc6-dev", kind=kind).is_met()
 
 
-def test_a_package_that_the_distribution_lacks_is_not_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    need = Requirement(name="no-such-program", package="no-such", absent_on=("ubuntu22.04",))
-    monkeypatch.setattr(requirements, "distribution", lambda: "ubuntu22.04")
-    assert not missing((need,))
-    monkeypatch.setattr(requirements, "distribution", lambda: "debian12")
-    assert missing((need,))
-
-
 def test_it_is_told_in_words() -> None:
     lacking = Missing(requirements=(ABSENT, LIBRARY))
     assert lacking.describe() == "2 packages (no-such libno-such-dev)"

@@ -15,7 +15,7 @@ from dbhone import process
 from dbhone.compilation.transforms.base import CompilerFamily
 from dbhone.errors import ToolError, UsageError
 from dbhone.files import digest_of, digest_of_file
-from dbhone.requirements import Requirement, RequirementKind, missing
+from dbhone.requirements import Requirement, RequirementKind, distribution, missing
 from dbhone.source.elf import read_links
 
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
@@ -215,7 +215,7 @@ def requirements_of(name: str, *, cxx: bool = False) -> tuple[Requirement, ...]:
         Requirement(name=name, package=name),
         Requirement(name=f"ld.lld{version}", package=f"lld{version}"),
         Requirement(name=f"llvm-profdata{version}", package=f"llvm{version}"),
-        _runtime(name, version),
+        *(() if distribution() in _WITHOUT_RUNTIME else (_runtime(name, version),)),
         _HEADERS,
         *([Requirement(name=partner[0].name, package=name)] if cxx else []),
     )
@@ -229,15 +229,10 @@ def _runtime(name: str, version: str) -> Requirement:
     package = f"libclang-rt{version}-dev"
     path = shutil.which(name)
     if not version and path is None:
-        return Requirement(name=name, package=package, absent_on=_WITHOUT_RUNTIME)
+        return Requirement(name=name, package=package)
     folder = _LLVM_FOLDER.match(str(Path(path).resolve())) if path else None
     own = f"llvm{version}" if version else folder[1] if folder else "llvm-*"
-    return Requirement(
-        name=_RUNTIME.format(own),
-        package=package,
-        kind=RequirementKind.FILE,
-        absent_on=_WITHOUT_RUNTIME,
-    )
+    return Requirement(name=_RUNTIME.format(own), package=package, kind=RequirementKind.FILE)
 
 
 def installed(name: str) -> bool:
