@@ -94,7 +94,7 @@ class Command:
         program, path = self.argv[0], self.environment().get("PATH")
         file = self.cwd / program
         if self.sandbox is not None:
-            file = self.sandbox.real_path(file)
+            file = self.sandbox.place_outside(file)
         if shutil.which(str(file) if "/" in program else program, path=path) is None:
             reason = errno.EACCES if file.exists() else errno.ENOENT
             raise ToolError(f"cannot run {program}: {os.strerror(reason)}")

@@ -94,7 +94,7 @@ class Sandbox:
         """Return the same sandbox, in which these may be changed, too."""
         return dataclasses.replace(self, writable=(*self.writable, *paths))
 
-    def real_path(self, path: Path) -> Path:
+    def place_outside(self, path: Path) -> Path:
         """Return where outside of it a path is that a program inside sees."""
         for real, place in self.seen_at.items():
             if path.is_relative_to(place):

@@ -148,7 +148,7 @@ class BuildPlaces:
         for folder, _, names in walk(self.objects):
             for link in (folder / name for name in names):
                 target = link.readlink() if link.is_symlink() else Path()
-                real_target = sandbox.real_path(target)
+                real_target = sandbox.place_outside(target)
                 if real_target != target:
                     link.unlink()
                     link.symlink_to(real_target)

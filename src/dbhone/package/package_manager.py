@@ -154,7 +154,7 @@ def fetch(package: BinaryPackage, folder: Path) -> None:
 def simulate(packages: Sequence[BinaryPackage], log: Path) -> tuple[str, ...]:
     """Return what apt would install besides. Raises UsageError if it would remove anything."""
     command = Command(
-        argv=_install(packages, "--simulate"),
+        argv=_install_argv(packages, "--simulate"),
         cwd=Path("/"),
         env=_ENVIRONMENT,
         timeout=_TIMEOUT,
@@ -182,7 +182,7 @@ def install(packages: Sequence[BinaryPackage], log: Path, notify: Notify) -> Non
     """
     notify(f"installing {', '.join(package.name for package in packages)}")
     command = Command(
-        argv=_install(packages, "--no-remove"),
+        argv=_install_argv(packages, "--no-remove"),
         cwd=Path("/"),
         env=_ENVIRONMENT,
         log=log,
@@ -203,7 +203,7 @@ def install(packages: Sequence[BinaryPackage], log: Path, notify: Notify) -> Non
     notify(f"{failure}; yet these packages are installed, so hone goes on")
 
 
-def _install(packages: Sequence[BinaryPackage], option: str) -> tuple[str, ...]:
+def _install_argv(packages: Sequence[BinaryPackage], option: str) -> tuple[str, ...]:
     files = tuple(str(package.file) for package in packages)
     held_too = ("--allow-change-held-packages",) if held(packages) else ()
     return (*_INSTALL, *held_too, option, *files)
