@@ -128,13 +128,7 @@ def test_a_library_that_the_distribution_no_longer_has_is_reported_with_what_to_
     assert "apt-get install" not in hint
 
 
-def test_a_library_that_is_not_known_is_asked_of_apt_file(tree: Tree) -> None:
-    tree.answers("apt-file", f"game: /usr/lib/game/x/{NOWHERE}\nright: /usr/lib/x/{NOWHERE}\n")
-    tree.put("bin/mysqld", elf(NOWHERE))
-    assert tree.error().hint == "apt-get install right"
-
-
-def test_without_apt_file_nothing_is_known_of_it(tree: Tree) -> None:
+def test_of_another_library_no_package_is_known(tree: Tree) -> None:
     tree.put("bin/mysqld", elf(NOWHERE))
     assert tree.error().hint == f"{NOWHERE}: no package is known to bring it"
 

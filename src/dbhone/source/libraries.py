@@ -5,8 +5,7 @@ RPATH, RUNPATH, the loader's cache, the standard folders. The dependencies of th
 libraries are followed. The machine's libraries are taken to be complete, because its packages
 declare their dependencies.
 
-A missing library is reported with the package that provides it, from ``libraries.toml``, then
-from apt-file.
+A missing library is reported with the package that provides it, from ``libraries.toml``.
 """
 
 from __future__ import annotations
@@ -30,9 +29,6 @@ _CACHE_LINE = re.compile(r"^\s+(\S+) \(.*\) => (/.*)$", re.MULTILINE)
 _WORD = re.compile(r"(\$\{\w+\}|\$\w+)")
 _STANDARD = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
 _CANDIDATE = re.compile(r"^(\S+):\n.*\n +Candidate: (?!\(none\))", re.MULTILINE)
-# Other packages have a file of the same name in a folder of their own.
-_APT_FILE_LINE = re.compile(r"(\S+): (?:/usr)?/lib(?:64|/[^/]+)?/[^/]+")
-_APT_FILE_TIMEOUT = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +122,7 @@ def _providers(sonames: tuple[str, ...]) -> dict[str, Provider]:
     return {
         soname: _provider_from(table[soname], available)
         if soname in table
-        else _provider_by_apt_file(soname)
+        else Provider(package=None, note=None)
         for soname in sonames
     }
 
@@ -141,13 +137,6 @@ def _available(packages: list[str]) -> frozenset[str]:
     if not packages:
         return frozenset()
     return frozenset(_CANDIDATE.findall(output_of(("apt-cache", "policy", *packages)) or ""))
-
-
-def _provider_by_apt_file(soname: str) -> Provider:
-    argv = ("apt-file", "search", "--regexp", f"/{re.escape(soname)}$")
-    lines = (output_of(argv, timeout=_APT_FILE_TIMEOUT) or "").splitlines()
-    match = next(filter(None, map(_APT_FILE_LINE.fullmatch, lines)), None)
-    return Provider(package=match[1] if match else None, note=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
