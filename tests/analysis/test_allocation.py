@@ -1,10 +1,11 @@
-"""Where the time that is left goes: to blocks or to rounds, and of which steps."""
+"""Where the time that is left goes, by what differs between blocks and between their rounds."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,9 @@ from dbhone.analysis.allocation import (
     Limits,
     VarianceComponents,
     allocate,
+    variance_components,
 )
+from dbhone.measurement.sample_array import Array
 
 NOISY = VarianceComponents(error=0.02**2 / 3, between=0.0, within=0.1**2)
 QUIET = VarianceComponents(error=0.002**2 / 3, between=0.0, within=0.01**2)
@@ -141,3 +144,55 @@ def test_more_time_never_makes_the_widest_interval_wider(
     assert less is not None
     assert more is not None
     assert more.half <= less.half + 1e-9
+
+
+def _blocks(
+    count: int, rounds: int, *, between: float, within: float, subjects: int = 3
+) -> list[Array]:
+    """Make blocks whose levels and slices have these standard deviations."""
+    rng = np.random.default_rng(7)
+    drift = rng.normal(0, 0.2, (count, rounds, 1))
+    luck = rng.normal(0, between, (count, 1, subjects))
+    return list(8 + drift + luck + rng.normal(0, within, (count, rounds, subjects)))
+
+
+def test_variances_between_blocks_and_within_are_told_apart() -> None:
+    found = variance_components(_blocks(400, 20, between=0.03, within=0.05))
+    assert found is not None
+    # Of a ratio, which two subjects have a part in.
+    assert found.between == pytest.approx(2 * 0.03**2, rel=0.15)
+    assert found.within == pytest.approx(2 * 0.05**2, rel=0.15)
+    assert found.error == pytest.approx((2 * 0.03**2 + 2 * 0.05**2 / 20) / 400, rel=0.15)
+
+
+def test_rounds_alone_leave_nothing_between_blocks() -> None:
+    found = variance_components(_blocks(400, 20, between=0.0, within=0.05))
+    assert found is not None
+    assert found.between < 0.1 * found.within / 20
+
+
+def test_blocks_may_have_different_numbers_of_rounds() -> None:
+    many = _blocks(200, 40, between=0.0, within=0.05)
+    few = _blocks(200, 8, between=0.0, within=0.05)
+    found = variance_components([*many, *few])
+    assert found is not None
+    assert found.within == pytest.approx(2 * 0.05**2, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        _blocks(2, 20, between=0.0, within=0.05),
+        _blocks(5, 3, between=0.0, within=0.05),
+        _blocks(5, 20, between=0.0, within=0.05, subjects=1),
+    ],
+)
+def test_too_few_blocks_rounds_or_subjects_tell_no_variances(blocks: list[Array]) -> None:
+    assert variance_components(blocks) is None
+
+
+def test_a_block_without_slices_of_a_subject_is_passed_over() -> None:
+    whole = _blocks(3, 20, between=0.0, within=0.05)
+    broken = whole[0].copy()
+    broken[:, 2] = np.nan
+    assert variance_components([*whole, broken]) == variance_components(whole)

@@ -19,7 +19,7 @@ from dbhone.compilation.manifest import Build
 from dbhone.compilation.places import counters_name
 from dbhone.compilation.post_link import PostLinkSpec
 from dbhone.compilation.profile import Profile
-from dbhone.compilation.profile_counts import counters_of, counters_of_build
+from dbhone.compilation.profile_counts import counters_of_build
 from dbhone.compilation.toolchain import find_compiler
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
@@ -206,10 +206,6 @@ def test_an_instrumented_build_of_gccs_is_shared_with_builds_without_bolt(tree: 
     before = make_spec(tree, "pgo+bolt", pass_=Pass.INSTRUMENT)
     assert alone.digest() == before.digest()
     assert make_spec(tree).digest() != make_spec(tree, "bolt").digest()
-
-
-def test_the_counters_of_a_compiler_are_its_own(tmp_path: Path, session: Session) -> None:
-    assert counters_of(find_compiler("gcc"), tmp_path, session).suffix == ".gcda"
 
 
 def test_a_function_that_stops_bolt_is_known_by_its_message() -> None:

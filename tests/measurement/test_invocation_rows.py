@@ -40,7 +40,7 @@ def test_the_same_block_set_and_subject_are_refused_a_second_time(
     assert len(store.done(run_id)) == 1
 
 
-def test_a_superseded_pass_stays_in_the_store_and_no_longer_counts(
+def test_a_superseded_invocation_stays_in_the_store_and_no_longer_counts(
     store: Store, run_id: int, tmp_path: Path
 ) -> None:
     store.record(run_id, invocation(1, "rel"))

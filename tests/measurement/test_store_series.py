@@ -30,7 +30,7 @@ def test_series_are_kept_with_their_invocation(tmp_path: Path) -> None:
         assert second == Observation(block=2, set="main", subject="pgo", series=SERIES[:1])
 
 
-def test_a_pass_that_no_longer_counts_keeps_its_series_unseen(tmp_path: Path) -> None:
+def test_an_invocation_that_no_longer_counts_keeps_its_series_unseen(tmp_path: Path) -> None:
     with Store.open(tmp_path / "store.db") as store:
         run_id = begin(store)
         store.record(run_id, replace(invocation(1, "rel"), series=SERIES))

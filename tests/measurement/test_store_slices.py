@@ -28,7 +28,7 @@ def test_slices_are_kept_with_their_invocation(tmp_path: Path) -> None:
         )
 
 
-def test_a_pass_that_no_longer_counts_keeps_its_slices_unseen(tmp_path: Path) -> None:
+def test_an_invocation_that_no_longer_counts_keeps_its_slices_unseen(tmp_path: Path) -> None:
     with Store.open(tmp_path / "store.db") as store:
         run_id = begin(store)
         store.record(run_id, replace(invocation(1, "rel"), slices=SLICES))

@@ -99,7 +99,7 @@ def test_where_events_are_few_the_suites_own_time_stands() -> None:
 
 def test_a_block_takes_what_its_rounds_and_its_start_take() -> None:
     found = _allotted(_sliced(4, {"noisy": 0.2, "quiet": 0.01}))
-    # Two passes of 16 rounds took about 19 of the 50 seconds; the rest was the start.
+    # Two invocations of 16 rounds took about 19 of the 50 seconds; the rest was the start.
     rounds = sum(found.seconds.values()) / SLICE
     assert found.block_seconds == pytest.approx(50 - 19 + rounds * 0.6, rel=0.05)
 
@@ -125,7 +125,7 @@ def test_too_little_known_or_too_little_time_changes_nothing(blocks: int, left: 
     assert _perhaps_allotted(_sliced(blocks, {"noisy": 0.2}), left=left) is None
 
 
-def test_a_pass_of_which_nothing_counts_is_passed_over() -> None:
+def test_a_trial_of_which_nothing_counts_is_passed_over() -> None:
     sliced = _sliced(4, {"noisy": 0.2})
     failed = [
         replace(each, block=4, slices=tuple(replace(one, counted=False) for one in each.slices))

@@ -37,7 +37,7 @@ def test_slices_are_longer_where_operations_are() -> None:
 
 
 @given(st.integers(1, 600), st.floats(0.01, 1e6))
-def test_a_pass_is_cut_into_equal_slices_that_have_enough_in_them(
+def test_an_invocation_is_cut_into_equal_slices_that_have_enough_in_them(
     seconds: int, rate: float
 ) -> None:
     first = first_rounds(seconds)
