@@ -202,7 +202,7 @@ def _check_alike(first: JoinableRun, part: JoinableRun) -> None:
             f" {first_run.suite} ({first_run.size})"
         )
     ways = (
-        ("CPUs were kept awake", first_run.declared.awake, other.declared.awake),
+        ("CPUs were kept awake", first_run.cpus_awake, other.cpus_awake),
         ("sets were measured in short slices", first_run.in_short_slices, other.in_short_slices),
         ("one server was up at a time", first_run.one_server, other.one_server),
         ("clients had cores of their own", first_run.cpus_apart, other.cpus_apart),

@@ -30,9 +30,8 @@ class Declared:
 
     ``history`` is the order of versions, empty if the run is not a history. ``workload`` is that
     section of the file. ``subjects`` are all that are declared; some may be missing in the run.
-    With ``awake`` no CPU sleeps while something is measured. ``short_slices`` and ``one_server``
-    say that these are asked for; hone may choose them by itself. ``observes`` says whether servers
-    are observed meanwhile. ``grade`` is that at which builds were verified, empty for none.
+    ``observes`` says whether servers are observed while they are measured. ``grade`` is that at
+    which builds were verified, empty for none.
     ``layouts`` is in how many layouts each subject is measured that can have several. ``design`` is
     what the command line may say otherwise.
     """
@@ -40,17 +39,10 @@ class Declared:
     history: tuple[str, ...] = ()
     workload: Mapping[str, Any]
     subjects: tuple[str, ...] = ()
-    awake: bool = False
-    short_slices: bool = False
-    one_server: bool = False
     observes: bool = True
     grade: str = ""
     layouts: int = 0
     design: DeclaredDesign = field(default_factory=DeclaredDesign)
-
-
-_SHORT = ("short", "frozen")
-"""The words for short slices; the second is that of earlier files."""
 
 
 @lru_cache(maxsize=64)
@@ -66,9 +58,6 @@ def read_declared(text: str) -> Declared:
         history=tuple(map(str, order)) if isinstance(order, list) else (),
         workload=_table(file, "workload"),
         subjects=tuple(_table(file, "subjects")),
-        awake=design.get("awake") is True,
-        short_slices=design.get("slices") in _SHORT,
-        one_server=design.get("servers") == "one",
         observes=_table(file, "observe").get("enabled") is not False,
         grade=str(_table(file, "verification").get("grade", "")),
         layouts=layouts if isinstance(layouts := design.get("layouts"), int) else 0,

@@ -472,9 +472,8 @@ class Run:
 
     @property
     def in_short_slices(self) -> bool:
-        """Whether sets were measured in short slices, as declared or as hone chose."""
-        chosen = self._carries(Code.SHORT_SLICES) or self._carries(Code.INTERLEAVED_STEPS)
-        return self.declared.short_slices or chosen
+        """Whether sets were measured in short slices."""
+        return self._carries(Code.SHORT_SLICES) or self._carries(Code.INTERLEAVED_STEPS)
 
     @property
     def slow_sets(self) -> frozenset[str]:
@@ -488,8 +487,13 @@ class Run:
 
     @property
     def one_server(self) -> bool:
-        """Whether one server was up at a time, as declared or as hone chose."""
-        return self.declared.one_server or self._carries(Code.ONE_SERVER)
+        """Whether one server was up at a time."""
+        return self._carries(Code.ONE_SERVER)
+
+    @property
+    def cpus_awake(self) -> bool:
+        """Whether no CPU slept while something was measured."""
+        return self._carries(Code.AWAKE)
 
     @property
     def cpus_apart(self) -> bool:

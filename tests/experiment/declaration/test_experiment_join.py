@@ -12,7 +12,7 @@ from dbhone.dbms.base import load_dbms
 from dbhone.errors import UnknownName, UsageError
 from dbhone.experiment.declaration.join import joining_name, joining_text
 from dbhone.experiment.declaration.load import parse
-from dbhone.experiment.declaration.model import Servers, Slices
+from dbhone.experiment.declaration.model import Placement, Servers, Slices
 from dbhone.experiment.declaration.templates import DesignOptions
 from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import Role, Run, Warning
@@ -207,6 +207,16 @@ def test_as_many_servers_are_up_at_a_time_as_in_the_run(
     note = Warning(code=chosen, text="")
     run = a_run(experiment=f"{EXPERIMENT}{design}", warnings=(note,))
     assert parse(text_of("8.0.12", run=run), name="x").servers is servers
+
+
+@pytest.mark.parametrize(
+    ("chosen", "placement"), [("cpus-apart", Placement.AUTO), ("waited", Placement.FREE)]
+)
+def test_clients_have_cores_of_their_own_if_they_had_some_in_the_run(
+    chosen: str, placement: Placement
+) -> None:
+    run = a_run(warnings=(Warning(code=chosen, text=""),))
+    assert parse(text_of("8.0.12", run=run), name="x").placement is placement
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from dbhone.versions import age
 
 _KEPT = ("config", "observe", "training", "files")
 """What both runs have alike, or they would not add up; the files are those of a user's suite."""
-_KEPT_OF_DESIGN = ("allot", "awake", "slices", "servers", "placement")
+_KEPT_OF_DESIGN = ("allot", "awake", "slices")
 """What both designs have alike, for the same reason."""
 
 
@@ -149,7 +149,10 @@ def _design(run: Run, declared: Mapping[str, Any]) -> dict[str, Any]:
     kept = {name: design[name] for name in _KEPT_OF_DESIGN if name in design}
     if not run.in_short_slices:
         kept["slices"] = "fresh"
-    return kept | {"servers": "one" if run.one_server else "all"}
+    return kept | {
+        "servers": "one" if run.one_server else "all",
+        "placement": "auto" if run.cpus_apart else "free",
+    }
 
 
 def _sources(declared: Mapping[str, Any], name: str) -> dict[str, Any]:

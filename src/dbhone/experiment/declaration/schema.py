@@ -24,8 +24,6 @@ from dbhone.units import parse_duration, parse_percent
 from dbhone.verification.outcome import Grade
 from dbhone.workload.suite import Regime
 
-_EARLIER_SHORT = "frozen"
-"""The word of earlier files for short slices."""
 SEEDS = 2**32
 """How many seeds there are, from 0 on."""
 LEAST_LAYOUTS, MOST_LAYOUTS = 6, 64
@@ -70,11 +68,6 @@ def _one_of(words: type[StrEnum]) -> BeforeValidator:
         return words(value)
 
     return BeforeValidator(read)
-
-
-def _present_word(value: object) -> object:
-    """Return the word for what earlier files called ``frozen``."""
-    return Slices.SHORT if value == _EARLIER_SHORT else value
 
 
 Duration = Annotated[float, BeforeValidator(_duration, json_schema_input_type=str)]
@@ -230,7 +223,7 @@ class DesignSection(_Section):
     seed: int = Field(default=_USUAL.seed, ge=0, lt=SEEDS)
     blocks: BlocksSection = BlocksSection()
     awake: bool = False
-    slices: Annotated[Slices, _one_of(Slices), BeforeValidator(_present_word)] = Slices.AUTO
+    slices: Annotated[Slices, _one_of(Slices)] = Slices.AUTO
     servers: Annotated[Servers, _one_of(Servers)] = Servers.AUTO
     placement: Annotated[Placement, _one_of(Placement)] = Placement.AUTO
     allot: bool = True
