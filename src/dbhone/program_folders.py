@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.home import Home
-from dbhone.sandbox import SYSTEM_FOLDERS
+from dbhone.sandbox import SCRATCH_FOLDERS, SYSTEM_FOLDERS
 
 _PARTS = ("bin", "include", "lib", "lib32", "lib64", "libexec", "pyvenv.cfg", "*-linux-*")
 """What programs have below their prefix. The last is gcc's, such as ``x86_64-linux-gnu``."""
@@ -94,7 +94,8 @@ class _Private:
     def in_prefix(self, prefix: Path, program: str) -> Iterator[Path]:
         """Yield what a program needs below its prefix: all, or the parts that are there."""
         real = prefix.resolve()
-        if self.user.is_relative_to(real) or _is_home(real):
+        is_scratch = any(Path(name).is_relative_to(real) for name in SCRATCH_FOLDERS)
+        if self.user.is_relative_to(real) or _is_home(real) or is_scratch:
             yield prefix / "bin"
         elif self.lies_in(real) or (self._is_in_home(real) and not _is_whole(real)):
             shared = f"share/{glob.escape(program)}*"

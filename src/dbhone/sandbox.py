@@ -69,7 +69,8 @@ _CONFIGURATION = (
     "timezone",
 )
 """What programs read below ``/etc``; nothing of it is secret."""
-_SCRATCH = ("/tmp", "/var/tmp")
+SCRATCH_FOLDERS = ("/tmp", "/var/tmp")
+"""Of which every sandbox has its own."""
 _SCRATCH_BYTES = 1 << 30
 _SHARED_MEMORY = "/dev/shm"
 
@@ -235,7 +236,7 @@ def _system() -> Iterator[str]:
         yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
     yield from ("--proc", "/proc", "--dev", "/dev", "--ro-bind", "/sys", "/sys")
     yield from ("--perms", "0755", "--dir", "/var")
-    for name in _SCRATCH:
+    for name in SCRATCH_FOLDERS:
         yield from ("--perms", "1777", "--size", str(_SCRATCH_BYTES), "--tmpfs", name)
     # As elsewhere it may take half of the memory: PostgreSQL's parallel queries share theirs here.
     yield from ("--perms", "1777", "--tmpfs", _SHARED_MEMORY)

@@ -50,11 +50,12 @@ def test_the_systems_programs_bring_nothing(home: Home) -> None:
     [
         ("/opt/bin/gcc", (Path("/opt"),)),
         ("/opt/gcc", (Path("/opt"),)),
+        ("/tmp/bin/gcc", (Path("/tmp/bin"),)),
         ("/bin/gcc", ()),
         ("/sbin/gcc", ()),
     ],
 )
-def test_a_prefix_directly_below_the_root_is_seen_unless_it_is_the_systems(
+def test_a_prefix_directly_below_the_root_is_seen_unless_sandboxes_have_their_own(
     program: str, seen: tuple[Path, ...], home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "which", str)

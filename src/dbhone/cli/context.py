@@ -63,7 +63,7 @@ class Context:
     def traceless_session(self) -> contextlib.AbstractContextManager[Session]:
         """Return a session in the home folder; a temporary one stands for a home that is not there.
 
-        It is for commands that have no use for a home that is not there.
+        It is for commands that make nothing in it: those that only look, and `uninstall`.
         """
         return open_traceless_session(self.home)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dbhone import registry
 from dbhone.dbms.base_server import ServerDbms
@@ -30,18 +30,18 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedLevers:
-    """The levers of a server, and what each of them changes."""
+    """The levers of a server, and what each of them changes.
+
+    On which CPUs the server and its clients are ``placed``, no lever says.
+    """
 
     changes: tuple[tuple[Lever, LeverChanges], ...] = ()
+    placed: LeverChanges = field(default_factory=LeverChanges)
 
     @property
     def whole(self) -> LeverChanges:
         """What all of them change together."""
-        return _combined(changes for _, changes in self.changes)
-
-    def and_those_of(self, other: AppliedLevers) -> AppliedLevers:
-        """Return these levers and the other's. No two may share a slot."""
-        return AppliedLevers(changes=(*self.changes, *other.changes))
+        return _combined((self.placed, *(changes for _, changes in self.changes)))
 
     def environment(self) -> dict[str, str]:
         """Return the variables by which the loader preloads the levers' libraries."""

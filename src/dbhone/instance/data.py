@@ -28,7 +28,7 @@ from dbhone.untrusted_files import remove_tree, walk
 _INITIALISE_TIMEOUT = 900.0
 _TAKE_OVER_TIMEOUT = 4 * 3600.0
 """Seconds: a server recovers from the log of a snapshot first, with small buffers."""
-_FORMAT = 2
+_FORMAT = 3
 """Counts up when data that was saved before must not be used any more."""
 _CONTENT = "data"
 _NONE: Settings = MappingProxyType({})

@@ -148,14 +148,14 @@ def _portions(run: Run) -> tuple[Portion, ...]:
             in_sample=in_sample,
             title=titles[in_sample],
             steps=own,
-            steps_with_parts=_half(run.steps, in_sample),
+            steps_with_parts=_of_portion(run.steps, in_sample),
         )
         for in_sample in (False, True)
-        if (own := _half(steps, in_sample))
+        if (own := _of_portion(steps, in_sample))
     )
 
 
-def _half(steps: Iterable[Step], in_sample: bool) -> tuple[Step, ...]:
+def _of_portion(steps: Iterable[Step], in_sample: bool) -> tuple[Step, ...]:
     return tuple(step for step in steps if step.in_sample is in_sample)
 
 

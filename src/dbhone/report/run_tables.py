@@ -232,7 +232,7 @@ def subject_table(context: ReportContext) -> Table | None:
     wide = _wide_aspects(shared)
     shown: _Shown = {
         **_telling(_ASPECTS, subjects),
-        **{title: cell for title, cell in _OF_BUILDS.items() if any(_texts(cell, subjects))},
+        **{title: cell for title, cell in _OF_BUILDS.items() if _is_said(cell, subjects)},
         **_telling(wide, subjects),
     }
     alike = dict.fromkeys(
@@ -275,17 +275,18 @@ def _shared_flags(subjects: tuple[Subject, ...]) -> tuple[str, ...]:
 
 
 def _telling(aspects: _Shown, subjects: Sequence[Subject]) -> _Shown:
-    """Return the aspects that tell subjects apart, or those that a single one has."""
+    """Return the aspects that tell subjects apart, if only in detail, or that a single one has."""
     least = min(len(subjects), 2)
     return {
         title: cell
         for title, cell in aspects.items()
-        if len(texts := _texts(cell, subjects)) >= least and any(texts)
+        if len({(it.text, it.detail) for it in map(cell, subjects)}) >= least
+        and _is_said(cell, subjects)
     }
 
 
-def _texts(cell: Callable[[Subject], Cell], subjects: Iterable[Subject]) -> set[str]:
-    return {cell(subject).text for subject in subjects}
+def _is_said(cell: Callable[[Subject], Cell], subjects: Iterable[Subject]) -> bool:
+    return any(cell(subject).text for subject in subjects)
 
 
 def _build_time(subject: Subject) -> Cell:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dbhone.dbms.base import load_dbms
@@ -115,15 +115,25 @@ class Workload:
     @property
     def connections(self) -> int:
         """The most clients that a server gets, and some to spare."""
-        names = (*self.suite.measurable(), *self.suite.warm_ups())
+        clients = self._most_clients((*self.suite.measurable(), *self.suite.warm_ups()))
+        return max(clients, self.data.loaders) + self._size.spare_connections
+
+    @property
+    def most_clients(self) -> int:
+        """The most clients that a server gets from the sets that are measured."""
+        return self._most_clients(self.chosen)
+
+    def _most_clients(self, names: Iterable[str]) -> int:
         sets = (self.suite.sets[name] for name in names)
-        threads = [
-            number
-            for declared in sets
-            if isinstance(declared, ServerSet)
-            for number in self._threads_of(declared)
-        ]
-        return max((*threads, self.data.loaders)) + self._size.spare_connections
+        return max(
+            (
+                number
+                for declared in sets
+                if isinstance(declared, ServerSet)
+                for number in self._threads_of(declared)
+            ),
+            default=0,
+        )
 
     @property
     def _size(self) -> ServerSize:

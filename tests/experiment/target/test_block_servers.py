@@ -41,6 +41,7 @@ from tests.compilation.tiny import make_tree
 from tests.experiment.pretended import pretended_build, pretended_server
 
 NAMES = ("old", "new")
+ANYWHERE = CpuPlacement()
 POINT_QUERY = Task(set="point-query", size=1)
 BATCH = """
 title = "t"
@@ -59,8 +60,9 @@ size = "smoke"
 class Pretended:
     """Servers that note what is done to them; ``refusing`` do not start.
 
-    ``seeds`` are those of the data with which they started, ``tasks`` what they were driven by, and
-    ``orders`` those in which they were warmed up.
+    ``seeds`` are those of the data with which they started, ``tasks`` what they were driven by,
+    ``orders`` those in which they were warmed up, and ``cpus`` those of each server and of its
+    clients.
     """
 
     def __init__(self) -> None:
@@ -71,6 +73,7 @@ class Pretended:
         self.tasks: list[Task] = []
         self.orders: list[int] = []
         self.forgotten = 0
+        self.cpus: list[tuple[frozenset[int] | None, frozenset[int] | None]] = []
 
     @contextlib.contextmanager
     def running(self, spec: ServerSpec, seed: int | None) -> Iterator[SimpleNamespace]:
@@ -78,6 +81,7 @@ class Pretended:
         if name in self.refusing:
             raise ServerError(f"{name} did not start")
         self.seeds.append(seed)
+        self.cpus.append((spec.levers.whole.cpus, spec.levers.whole.client_cpus))
         self.seen.append(f"start {name}")
         yield SimpleNamespace(
             pid=os.getpid(), name=name, kill=lambda: self.seen.append(f"kill {name}")
@@ -114,7 +118,11 @@ def servers() -> Pretended:
 
 
 def block_servers(
-    servers: Pretended, *, cold: bool = False, fresh_data: bool = False
+    servers: Pretended,
+    *,
+    cold: bool = False,
+    fresh_data: bool = False,
+    placement: CpuPlacement = ANYWHERE,
 ) -> BlockServers:
     return BlockServers(
         cast(ServerPool, servers),
@@ -122,10 +130,24 @@ def block_servers(
         RunObservation(ObserveOptions(enabled=False), lambda *_: None),
         lambda _: None,
         seed=1,
-        placement=CpuPlacement(),
+        placement=placement,
         fresh_data=fresh_data,
         cold=cold,
     )
+
+
+def test_servers_and_clients_get_the_cpus_of_the_block(servers: Pretended) -> None:
+    one, two = frozenset({0}), frozenset({1})
+    apart = block_servers(servers, placement=CpuPlacement(cores=(one, two), clients=1))
+    for block in range(6):
+        with apart.open(NAMES, block):
+            pass
+    with block_servers(servers).open(NAMES, 0):
+        pass
+    *placed, free, _ = servers.cpus
+    assert set(placed) == {(one, two), (two, one)}
+    assert placed[::2] == placed[1::2], "both servers of a block have the same"
+    assert free == (None, None)
 
 
 def task(name: str) -> Task:

@@ -47,7 +47,7 @@ class Placement(StrEnum):
     """On which CPUs the clients and the servers of an experiment run."""
 
     AUTO = "auto"
-    """On cores of their own, if each client can have one and servers half of all."""
+    """On cores of their own, if servers have as many as clients, and no lever says otherwise."""
     FREE = "free"
     """Wherever the kernel puts them."""
 

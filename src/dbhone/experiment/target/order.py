@@ -90,7 +90,7 @@ class BlockSeed:
         """Return the one of these CPUs on which whatever has only one runs in the block."""
         return random.Random(f"{self.seed}/{self.block}/cpu").choice(sorted(cpus))
 
-    def sample(self, cores: Sequence[T], count: int) -> list[T]:
+    def client_cores(self, cores: Sequence[T], count: int) -> list[T]:
         """Return those of these cores that clients have for themselves in the block."""
         return random.Random(f"{self.seed}/{self.block}/cores").sample(cores, count)
 

@@ -275,6 +275,7 @@ class ServerPool:
                 self.clients.load(server, content)
             self.clients.finish_background_work(server, content)
             server.stop()
+            self._check_unchanged()  # as it may have been written while it was loaded
             saved = keep(place.data)
         facts = DataFacts(
             dbms=spec.dbms.name,

@@ -260,10 +260,6 @@ class ServerTarget(Target):
             self.recorder.note(warning.text)
         return found.answers
 
-    def usable_cpus(self) -> frozenset[int]:
-        """Return those of clients and servers, if they have cores of their own."""
-        return self._placement.cpus or super().usable_cpus()
-
     def schedule(self) -> Schedule:
         """Return the suite's own steps. Their seconds are declared, so nothing is tried out."""
         starting = _DRIVER_STARTS + (_SERVER_STARTS if self._cold else 0.0)

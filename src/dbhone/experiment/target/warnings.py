@@ -123,9 +123,9 @@ def placement_notes(placement: CpuPlacement) -> Iterator[Warning]:
         servers = len(placement.cores) - placement.clients
         yield Warning(
             code=Code.CPUS_APART,
-            text=f"clients ran on {count_of(placement.clients, 'core')}, drawn for each block, and"
-            f" servers on the other {servers}, so that the kernel moved neither to the other's; to"
-            ' let it choose: [design] placement = "free"',
+            text=f"clients had {count_of(placement.clients, 'core')} for themselves, drawn for each"
+            f" block, and servers the other {servers}: the kernel could not put a client and its"
+            ' server on one core now and on two then; [design] placement = "free" lets it',
         )
 
 
