@@ -75,8 +75,9 @@ def test_more_than_can_be_read_again_is_not_packed(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(archive, "MOST_BYTES", tar)
     assert unpack(pack(ENTRIES, "server-1.0", 0))[0] == "server-1.0"
     monkeypatch.setattr(archive, "MOST_BYTES", tar - 1)
-    with pytest.raises(PackageError, match="too large"):
+    with pytest.raises(PackageError, match="too large") as caught:
         pack(ENTRIES, "server-1.0", 0)
+    assert "bin/server (" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize("name", ["../outside", "a/../../b"])

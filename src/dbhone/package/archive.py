@@ -20,13 +20,15 @@ from typing import Any
 import zstandard
 
 from dbhone.errors import PackageError
-from dbhone.units import size
+from dbhone.units import listed, size
 
 _LEVEL = 12
 _SEAL_MAGIC = (0x184D2A50).to_bytes(4, "little")
 _SEAL_BYTES = 8 + hashlib.sha256().digest_size
 MOST_BYTES = 2 << 30
 """Bytes of the tar of a package, which are in memory when it is written and read."""
+_NAMED = 3
+"""How many files are named of a package that is too large."""
 _ROOT = re.compile(r"(?:(?:opt/)?\w[\w.+~=-]*)?")
 """The folder of a package, which an image has in ``opt``; the layout of an image has none."""
 _LAYOUT = b"blobs/"
@@ -71,10 +73,14 @@ def pack(entries: Iterable[Entry], root: str, moment: int) -> bytes:
 
     ``moment`` is in seconds since the epoch. Raises PackageError for more than can be read again.
     """
+    entries = tuple(entries)
     tar = tar_of(entries, root, moment)
     if len(tar) > MOST_BYTES:
+        largest = sorted(entries, key=lambda entry: -len(entry.data))[:_NAMED]
+        names = listed([f"{entry.name} ({size(len(entry.data))})" for entry in largest])
         raise PackageError(
-            f"the package is too large: it has {size(len(tar))}, and may have {size(MOST_BYTES)}"
+            f"the package is too large: it has {size(len(tar))}, and may have {size(MOST_BYTES)}",
+            hint=f"the largest files are {names}",
         )
     compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
     compressed = compressor.compress(tar)

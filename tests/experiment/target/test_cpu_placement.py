@@ -137,5 +137,5 @@ def test_a_footnote_tells_on_how_many_cores_clients_and_servers_were() -> None:
     (note,) = placement_notes(CpuPlacement(cores=CORES, clients=1))
     assert note.code == "cpus-apart"
     assert "clients had 1 core for themselves" in note.text
-    assert "servers the other 3" in note.text
+    assert "servers the remaining 3" in note.text
     assert list(placement_notes(CpuPlacement())) == []

@@ -124,8 +124,8 @@ def placement_notes(placement: CpuPlacement) -> Iterator[Warning]:
         yield Warning(
             code=Code.CPUS_APART,
             text=f"clients had {count_of(placement.clients, 'core')} for themselves, drawn for each"
-            f" block, and servers the other {servers}: the kernel could not put a client and its"
-            ' server on one core now and on two then; [design] placement = "free" lets it',
+            f" block, and servers the remaining {servers}, as the kernel would put a client and its"
+            ' server now on one core and now on two; [design] placement = "free" lets it',
         )
 
 
