@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +12,10 @@ import pytest
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import UnknownName, UsageError
 from dbhone.experiment.declaration.join import joining_name, joining_text
-from dbhone.experiment.declaration.load import parse
+from dbhone.experiment.declaration.load import experiment_of, parse
 from dbhone.experiment.declaration.model import Placement, Servers, Slices
 from dbhone.experiment.declaration.templates import DesignOptions
+from dbhone.home import Home
 from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import Role, Run, Warning
 from dbhone.measurement.store import Store
@@ -217,6 +219,18 @@ def test_clients_have_cores_of_their_own_if_they_had_some_in_the_run(
 ) -> None:
     run = a_run(warnings=(Warning(code=chosen, text=""),))
     assert parse(text_of("8.0.12", run=run), name="x").placement is placement
+
+
+@pytest.mark.parametrize(
+    ("chosen", "placement"), [("cpus-apart", Placement.AUTO), ("waited", Placement.FREE)]
+)
+def test_a_run_goes_on_with_clients_on_the_cpus_where_they_were(
+    chosen: str, placement: Placement, tmp_path: Path
+) -> None:
+    run = a_run(warnings=(Warning(code=chosen, text=""),))
+    assert experiment_of(run, Home(tmp_path)).placement is placement
+    unmeasured = replace(run, steps=())
+    assert experiment_of(unmeasured, Home(tmp_path)).placement is Placement.AUTO
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from dbhone.experiment.declaration.load import experiment_of
 from dbhone.experiment.declaration.model import Experiment
 from dbhone.experiment.execution.explaining import (
     Explained,
-    as_measured,
     explain,
     find_task,
     rebuilding,
@@ -103,7 +102,7 @@ def command(
     with open_store(context) as store:
         stored = find_run(store, run)
         page = build_page(stored, store.samples(stored.id))
-    experiment = as_measured(experiment_of(stored, context.home), stored)
+    experiment = experiment_of(stored, context.home)
     if subject is not None:
         experiment.subject(subject)
     chosen, on = _chosen(page, subject, step)

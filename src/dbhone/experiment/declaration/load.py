@@ -15,7 +15,7 @@ from tomlkit.exceptions import ParseError
 
 from dbhone import registry
 from dbhone.errors import ExperimentError, UnknownName, UsageError, nearest
-from dbhone.experiment.declaration.model import Experiment, SubjectDeclaration
+from dbhone.experiment.declaration.model import Experiment, Placement, SubjectDeclaration
 from dbhone.experiment.declaration.resolve import Resolver
 from dbhone.experiment.declaration.schema import Data, ExperimentFile, Locator, keys_of_data
 from dbhone.experiment.declaration.subjects import with_varied
@@ -157,9 +157,17 @@ def recorded(
 
 
 def experiment_of(run: Run, home: Home) -> Experiment:
-    """Return the experiment of a run, from the text and the files that the run keeps."""
+    """Return the experiment of a run, from the text and the files that the run keeps.
+
+    Clients and servers stay where they were if anything was measured: the same run on other CPUs
+    would be another one.
+    """
     known = known_versions(home)
-    return parse(run.experiment, name=run.experiment_name, versions=known, home=home)
+    experiment = parse(run.experiment, name=run.experiment_name, versions=known, home=home)
+    if not run.steps:
+        return experiment
+    placement = Placement.AUTO if run.cpus_apart else Placement.FREE
+    return dataclasses.replace(experiment, placement=placement)
 
 
 def _with_known(

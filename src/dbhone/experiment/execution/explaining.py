@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dbhone.analysis.explained_rounds import CodeOrigin, Round, Work
 from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import UnknownName, UsageError
-from dbhone.experiment.declaration.model import Experiment, Placement
+from dbhone.experiment.declaration.model import Experiment
 from dbhone.experiment.declaration.observe import ObserveOptions, as_requests
 from dbhone.experiment.execution.builds import BuildService
 from dbhone.experiment.execution.explained_clients import work_of
@@ -54,12 +54,6 @@ class Explained:
     """The share of samples in the servers' own code whose function has a name."""
     settings: Mapping[str, str]
     """Those without which the servers would not have counted waits."""
-
-
-def as_measured(experiment: Experiment, run: Run) -> Experiment:
-    """Return the experiment of a run, with clients and servers placed on CPUs as in the run."""
-    placement = Placement.AUTO if run.cpus_apart else Placement.FREE
-    return dataclasses.replace(experiment, placement=placement)
 
 
 def find_task(experiment: Experiment, word: str) -> Task:
