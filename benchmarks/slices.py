@@ -31,11 +31,10 @@ import numpy as np
 
 from dbhone.analysis.estimate import estimate
 from dbhone.analysis.rounds import levels
-from dbhone.cpus import cores_of, fastest_cpus
 from dbhone.dbms.base_server import Installation, ServerDbms, load_server_dbms
 from dbhone.experiment.declaration.observe import ObserveOptions
 from dbhone.experiment.target.block_servers import BlockServers
-from dbhone.experiment.target.cpu_placement import CpuPlacement
+from dbhone.experiment.target.cpu_placement import CpuPlacement, placement_for, usable_alike
 from dbhone.experiment.target.observer import RunObservation
 from dbhone.experiment.target.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.target.slice_client import SliceClient
@@ -206,9 +205,7 @@ def main() -> None:
     parser.add_argument("--settling", action="store_true")
     parser.add_argument("--apart", action="store_true")
     options = parser.parse_args()
-    placement = (
-        CpuPlacement(cores=cores_of(fastest_cpus()), clients=1) if options.apart else CpuPlacement()
-    )
+    placement = placement_for(1, usable_alike()) if options.apart else CpuPlacement()
     with bench(options.dbms, tuple(options.step or STEPS), placement) as made:
         if not options.settling:
             made.measure(options.minutes * 60, options.slice or SLICES)

@@ -366,11 +366,14 @@ def controls_of(analysis: Analysis, subjects: Iterable[Subject]) -> tuple[Summar
 def find_winner(analysis: Analysis, subjects: Iterable[Subject]) -> Summary | None:
     """Return the overall summary of the winner, None if no build is faster than the base.
 
-    The winner has the highest ratio of the candidates whose verdict is faster; neither a
-    control nor a subject that broke can win.
+    Neither a control nor a subject that broke can win.
     """
-    scores = sound_scores(analysis, subjects, Role.CANDIDATE)
-    faster = [score for score in scores if score.verdict == Verdict.FASTER]
+    return fastest_of(sound_scores(analysis, subjects, Role.CANDIDATE))
+
+
+def fastest_of(scores: Iterable[Summary]) -> Summary | None:
+    """Return the one with the highest ratio of those whose verdict is faster, None if none is."""
+    faster = (score for score in scores if score.verdict == Verdict.FASTER)
     return max(faster, key=lambda score: score.ratio, default=None)
 
 

@@ -21,7 +21,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.estimate import CONFIDENCE
 from dbhone.analysis.trust import trusted_subjects
-from dbhone.analysis.verdict import Analysis, Effect, Summary, Verdict, overall
+from dbhone.analysis.verdict import Analysis, Effect, Summary, fastest_of, overall
 from dbhone.analysis.warnings import refused
 from dbhone.errors import PackageError
 from dbhone.measurement.metric import BY_NAME
@@ -119,9 +119,8 @@ def findings(measured: Measured, samples: SampleArray) -> dict[str, Any]:
 
 def _winner(analysis: Analysis, candidates: Iterable[str]) -> str | None:
     """Return the fastest of the candidates that are faster than the base, None if none is."""
-    scores = [score for name in candidates if (score := overall(analysis, name)) is not None]
-    faster = [score for score in scores if score.verdict == Verdict.FASTER]
-    best = max(faster, key=lambda score: score.ratio, default=None)
+    scores = (overall(analysis, name) for name in candidates)
+    best = fastest_of(score for score in scores if score is not None)
     return None if best is None else best.subject
 
 
